@@ -1,0 +1,70 @@
+/**
+ * The body of a delivery: the envelope of spec/webhooks.md 3.2. Pure. It is made once per event, and every attempt to every
+ * endpoint sends the same bytes. Never params: customers pass secrets there.
+ */
+
+/** In bytes of JSON. Source: spec/webhooks.md 3.2. */
+export const BODY_MAX_BYTES = 20 * 1024;
+/** In bytes of UTF-8. Source: spec/webhooks.md 3.2. */
+export const CAUSE_MAX_BYTES = 2 * 1024;
+
+/** A fact that happened. `data` is JSON-able: what the resource was at that moment. */
+export type Event = {
+  id: string;
+  type: string;
+  resourceId: string;
+  projectId: string;
+  data: Readonly<Record<string, unknown>>;
+  /** When it happened, in Unix milliseconds. */
+  at: number;
+};
+
+/**
+ * The bytes to send. `results` that do not fit become null and `resultsTruncated` true. Ours: should the rest still be too
+ * large (a build of many functions with wide schemas), its largest members become null and are named in `truncated`.
+ */
+export function envelope(event: Event): Buffer {
+  const { params: _, ...data } = event.data;
+  const members: Record<string, unknown> = { ...data };
+  if ('cause' in members) members['cause'] = shortCause(members['cause']);
+  if ('results' in members) members['resultsTruncated'] = false;
+
+  let body = serialised(event, members);
+  if (body.length > BODY_MAX_BYTES && 'results' in members) {
+    body = serialised(event, Object.assign(members, { results: null, resultsTruncated: true }));
+  }
+  const truncated: string[] = [];
+  for (const name of bySize(members)) {
+    if (body.length <= BODY_MAX_BYTES) break;
+    truncated.push(name);
+    body = serialised(event, Object.assign(members, { [name]: null, truncated }));
+  }
+  return body;
+}
+
+function serialised(event: Event, data: Record<string, unknown>): Buffer {
+  const { id, type, at, resourceId, projectId } = event;
+  const timestamp = new Date(at).toISOString();
+  return Buffer.from(JSON.stringify({ id, type, timestamp, resourceId, projectId, data }));
+}
+
+function bySize(members: Record<string, unknown>): string[] {
+  const sizes = Object.entries(members).map(
+    ([name, value]) => [name, JSON.stringify(value)?.length ?? 0] as const,
+  );
+  return sizes.sort((a, b) => b[1] - a[1]).map(([name]) => name);
+}
+
+function shortCause(cause: unknown): unknown {
+  if (typeof cause !== 'object' || cause === null || !('message' in cause)) return cause;
+  return { ...cause, message: cutUtf8(String(cause.message), CAUSE_MAX_BYTES) };
+}
+
+/** The text's longest beginning of at most `maxBytes` bytes that cuts no character in two. */
+export function cutUtf8(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  let end = maxBytes;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}

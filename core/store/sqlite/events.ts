@@ -1,0 +1,58 @@
+/**
+ * The outbox: an event and one delivery per subscribed webhook, written in the transaction that moves the resource's status.
+ * A crash leaves both or neither. A webhook that is disabled gets a delivery that is skipped already, so that it can be
+ * replayed; when no webhook subscribes, nothing is written.
+ */
+import { type Event, envelope } from '../../delivery/envelope.ts';
+import { newId } from '../../ids.ts';
+import type { Tx } from './open.ts';
+
+type Statements = ReturnType<typeof prepare>;
+
+/** By transaction scope, which is one per open database: a statement is prepared once. */
+const prepared = new WeakMap<Tx, Statements>();
+
+/** Writes the event. A second event of the same type for the same resource is ignored. */
+export function emitEvent(tx: Tx, event: Omit<Event, 'id'>): void {
+  const sql = prepared.get(tx) ?? prepare(tx);
+  prepared.set(tx, sql);
+
+  const { type, projectId, resourceId, at } = event;
+  const subscribed = sql.subscribed.all(projectId, type);
+  if (subscribed.length === 0) return;
+
+  const id = newId();
+  const body = envelope({ ...event, id });
+  if (sql.insertEvent.run(id, projectId, type, resourceId, body, at).changes === 0) return;
+  for (const webhook of subscribed) {
+    if (webhook.status === 'enabled') {
+      sql.insertPending.run(id, webhook.id, at, at);
+      sql.dueNow.run(at, at, webhook.id);
+    } else {
+      sql.insertSkipped.run(id, webhook.id, at, at);
+    }
+  }
+  if (subscribed.some((webhook) => webhook.status === 'enabled')) tx.wake('deliveries');
+}
+
+function prepare({ db }: Tx) {
+  return {
+    // Index webhooks_by_project; a project has at most 100.
+    subscribed: db.prepare<[string, string], { id: string; status: 'enabled' | 'disabled' }>(`
+      SELECT id, status FROM webhooks
+      WHERE project_id = ? AND status <> 'deleted'
+        AND EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = ?)`),
+    insertEvent: db.prepare<[string, string, string, string, Buffer, number]>(`
+      INSERT INTO events (id, project_id, type, resource_id, body, created_at)
+      VALUES (?, ?, ?, ?, ?, ?)
+      ON CONFLICT (resource_id, type) DO NOTHING`),
+    insertPending: db.prepare<[string, string, number, number]>(`
+      INSERT INTO deliveries (event_id, webhook_id, state, due, created_at)
+      VALUES (?, ?, 'pending', ?, ?)`),
+    insertSkipped: db.prepare<[string, string, number, number]>(`
+      INSERT INTO deliveries (event_id, webhook_id, state, reason, created_at, done_at)
+      VALUES (?, ?, 'skipped', 'endpoint_disabled', ?, ?)`),
+    dueNow: db.prepare<[number, number, string]>(`
+      UPDATE webhooks SET next_due = MIN(COALESCE(next_due, ?), ?) WHERE id = ?`),
+  };
+}

@@ -1,0 +1,87 @@
+-- Webhooks, their secrets, events, deliveries and attempts. Times are Unix milliseconds. spec/webhooks.md 3.3.
+
+-- A deleted webhook stays as a tombstone, so that the deliveries it had can still be explained.
+CREATE TABLE webhooks (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL,
+  endpoint TEXT NOT NULL,
+  endpoint_key TEXT NOT NULL,                      -- the endpoint as new URL() writes it: what makes two of them the same
+  event_types TEXT NOT NULL,                       -- sorted JSON array
+  status TEXT NOT NULL CHECK (status IN ('enabled', 'disabled', 'deleted')),
+  disabled_at INTEGER,
+  disabled_reason TEXT,
+  first_failure_at INTEGER,                        -- failing since; null after a success
+  last_attempt_at INTEGER,
+  consecutive_failures INTEGER NOT NULL DEFAULT 0,
+  next_due INTEGER,                                -- MIN(due) of the pending deliveries; keeps the claim off a global sort
+  not_before INTEGER NOT NULL DEFAULT 0,           -- breaker
+  in_flight INTEGER NOT NULL DEFAULT 0,            -- deliveries claimed now; rebuilt at start
+  last_served INTEGER NOT NULL DEFAULT 0,          -- fairness counter: the least recently served goes first
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT;
+CREATE UNIQUE INDEX webhooks_by_endpoint ON webhooks (project_id, endpoint_key) WHERE status <> 'deleted';
+CREATE INDEX webhooks_by_project ON webhooks (project_id, id) WHERE status <> 'deleted';
+CREATE INDEX webhooks_due ON webhooks (next_due) WHERE next_due IS NOT NULL AND status = 'enabled';
+
+CREATE TABLE webhook_secrets (
+  webhook_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  sealed BLOB NOT NULL,                            -- AES-256-GCM under keys/master.key, aad = webhook id and seq
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,                              -- null for the newest
+  PRIMARY KEY (webhook_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- The body is serialised once; every attempt to every endpoint sends these bytes.
+CREATE TABLE events (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  resource_id TEXT NOT NULL,
+  body BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  UNIQUE (resource_id, type)                       -- a repeated terminal report cannot make a second event
+) STRICT;
+
+CREATE TABLE deliveries (
+  id INTEGER PRIMARY KEY,
+  event_id TEXT NOT NULL,
+  webhook_id TEXT NOT NULL,
+  generation INTEGER NOT NULL DEFAULT 0,           -- one more at each replay
+  state TEXT NOT NULL CHECK (state IN
+    ('pending', 'in_flight', 'delivered', 'exhausted', 'skipped', 'cancelled')),
+  reason TEXT,                                     -- why it was skipped, cancelled or given up
+  due INTEGER,
+  tries INTEGER NOT NULL DEFAULT 0,
+  interrupted INTEGER NOT NULL DEFAULT 0,
+  sender_id TEXT,
+  instance_id TEXT,
+  lease_until INTEGER,
+  claim_seq INTEGER NOT NULL DEFAULT 0,            -- fences late reports
+  created_at INTEGER NOT NULL,
+  done_at INTEGER,
+  UNIQUE (event_id, webhook_id)
+) STRICT;
+CREATE INDEX deliveries_due ON deliveries (webhook_id, due) WHERE state = 'pending';
+CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE state = 'in_flight';
+CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+
+CREATE TABLE attempts (
+  id INTEGER PRIMARY KEY,
+  delivery_id INTEGER NOT NULL,
+  n INTEGER NOT NULL,                              -- counts the attempts of a delivery from 1, over all its generations
+  trigger TEXT NOT NULL CHECK (trigger IN ('event', 'retry', 'manual')),
+  endpoint TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  outcome TEXT CHECK (outcome IN ('ok', 'http', 'timeout', 'dns', 'connect', 'tls', 'blocked', 'reset',
+    'protocol', 'interrupted')),
+  status INTEGER,
+  latency_ms INTEGER,
+  error TEXT,
+  response BLOB,
+  remote_ip TEXT
+) STRICT;
+CREATE INDEX attempts_by_delivery ON attempts (delivery_id, n);
