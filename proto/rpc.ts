@@ -270,17 +270,33 @@ async function* readRemote(stream: ClientReadableStream<unknown>, signal: AbortS
 type Writes = {
   write(part: unknown): boolean;
   end(): void;
-  once(event: string, then: () => void): unknown;
+  on(event: string, then: () => void): unknown;
+  off(event: string, then: () => void): unknown;
 };
 
+/** Writes as fast as the other side reads; stops when the stream is gone, whose error its owner tells. */
 async function writeAll(parts: AsyncIterable<unknown>, out: Writes): Promise<void> {
   for await (const part of parts) {
-    if (out.write(part)) continue;
-    await new Promise<void>((resolve) => {
-      for (const event of ['drain', 'close', 'error']) out.once(event, resolve);
-    });
+    if (!out.write(part) && !(await drained(out))) return;
   }
   out.end();
+}
+
+/** True when the stream takes more, false when it is gone. */
+function drained(out: Writes): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (open: boolean) => {
+      out.off('drain', more);
+      out.off('close', gone);
+      out.off('error', gone);
+      resolve(open);
+    };
+    const more = () => settle(true);
+    const gone = () => settle(false);
+    out.on('drain', more);
+    out.on('close', gone);
+    out.on('error', gone);
+  });
 }
 
 // --- over gRPC, serving ---
@@ -290,7 +306,6 @@ type ServerCall = {
   metadata: Metadata;
   cancelled: boolean;
   getDeadline(): Date | number;
-  on(event: string, then: (error?: unknown) => void): unknown;
   emit(event: string, error: unknown): boolean;
 } & Writes &
   AsyncIterable<unknown>;
