@@ -5,7 +5,7 @@
  */
 import { type Event, envelope } from '../../delivery/envelope.ts';
 import { newId } from '../../ids.ts';
-import type { Tx } from './open.ts';
+import type { Tx } from './tx.ts';
 
 type Statements = ReturnType<typeof prepare>;
 

@@ -1,0 +1,46 @@
+/**
+ * UUID v7, lower case: sorted by time, and within one process by the order of making, so that the newest id is the newest
+ * row and indexes grow at their end (core.md 2.3: 3.6 times less work than v4).
+ */
+import { randomFillSync } from 'node:crypto';
+
+/** Random bytes are fetched in bulk: one fetch per id would cost ten times the id. */
+const pool = new Uint8Array(8 * 1024);
+let used = pool.length;
+/** Milliseconds and the 12-bit counter within them. */
+let lastMs = 0;
+let counter = 0;
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+export function newId(nowMs: number = Date.now()): string {
+  if (nowMs > lastMs) {
+    lastMs = nowMs;
+    counter = ((take(2)[0] ?? 0) & 0x07) << 8; // room for some 2,000 more within this millisecond
+  } else if (++counter > 0xfff) {
+    lastMs += 1; // the clock stood still or went back: borrow from the future
+    counter = 0;
+  }
+  const time = lastMs.toString(16).padStart(12, '0');
+  const random = take(8);
+  const rest = Array.from(random, (byte) => HEX[byte]);
+  rest[0] = HEX[((random[0] ?? 0) & 0x3f) | 0x80];
+  const tail = rest.join('');
+  const order = (0x7000 | counter).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${tail.slice(0, 4)}-${tail.slice(4)}${HEX[take(1)[0] ?? 0]}${HEX[take(1)[0] ?? 0]}`;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isId(text: string): boolean {
+  return UUID.test(text);
+}
+
+function take(length: number): Uint8Array {
+  if (used + length > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += length;
+  return pool.subarray(used - length, used);
+}

@@ -1,0 +1,47 @@
+/** What crosses between a store's main side (thread.ts) and its database thread (sqlite/entry.ts): plain objects only. */
+import { type Facts, Fault, type Reason } from '../../proto/errors.ts';
+import type { Topic } from './types.ts';
+
+/** How the thread is started. */
+export type ThreadOptions = {
+  /** The data directory; exists. */
+  dir: string;
+  /** `full`: acknowledged is on disk. `normal`: the last moments may be lost with the power, never with the process. */
+  durability: 'full' | 'normal';
+  /** `name:n`: SIGKILL at the n-th pass of that crash point. Fault tests only. */
+  crashAt?: string | undefined;
+};
+
+export type OpRequest = { kind: 'op'; id: number; op: string; args: unknown[] };
+export type ToThread = OpRequest | { kind: 'close' };
+
+export type PlainError =
+  | { kind: 'fault'; reason: Reason; message: string; facts: Facts }
+  | { kind: 'error'; message: string; stack: string | undefined };
+
+export type Answer = { id: number; value: unknown } | { id: number; error: PlainError };
+
+export type FromThread =
+  | { kind: 'ready'; operations: string[] }
+  /** The directory cannot be used as it is: the message is for the operator. */
+  | { kind: 'refused'; message: string }
+  | { kind: 'answers'; answers: Answer[]; wakes: Topic[] }
+  /** A commit failed: nobody knows what of it is on disk. The thread ends. */
+  | { kind: 'fatal'; message: string }
+  | { kind: 'closed' };
+
+export function toPlain(error: unknown): PlainError {
+  if (error instanceof Fault) {
+    const { reason, message, facts } = error;
+    return { kind: 'fault', reason, message, facts };
+  }
+  if (error instanceof Error) return { kind: 'error', message: error.message, stack: error.stack };
+  return { kind: 'error', message: String(error), stack: undefined };
+}
+
+export function fromPlain(plain: PlainError): Error {
+  if (plain.kind === 'fault') return new Fault(plain.reason, plain.message, plain.facts);
+  const error = new Error(plain.message);
+  if (plain.stack !== undefined) error.stack = plain.stack;
+  return error;
+}

@@ -1,0 +1,68 @@
+/**
+ * The database thread. It takes every message that waits, commits them as one group, then answers them all.
+ * Loaded by core/store/thread.ts only.
+ */
+import {
+  type MessagePort,
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from 'node:worker_threads';
+import { ConfigError } from '../../../proto/env.ts';
+import { must } from '../../../proto/must.ts';
+import type { FromThread, OpRequest, ThreadOptions, ToThread } from '../messages.ts';
+import { Engine } from './engine.ts';
+import { type OpenDatabase, openDatabase } from './open.ts';
+import { allOps } from './ops.ts';
+import { crashPoints } from './tx.ts';
+
+/** Operations in one transaction. Past some 256 core.md 2.3 saw no more gain, and the first would wait for the last. */
+const GROUP_MAX = 256;
+
+start(must(parentPort, 'parent port: this file is a thread, not a program'), workerData);
+
+function start(port: MessagePort, options: ThreadOptions): void {
+  const tell = (message: FromThread) => port.postMessage(message);
+  let open: OpenDatabase;
+  let engine: Engine;
+  try {
+    open = openDatabase(options);
+    engine = new Engine(open.db, crashPoints(options.crashAt), allOps);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    tell({ kind: 'refused', message: error.message });
+    port.close();
+    return;
+  }
+  port.on('message', (first: ToThread) => {
+    const group: OpRequest[] = [];
+    const closing = gather(port, first, group);
+    if (group.length > 0) {
+      const outcome = engine.run(group);
+      if (outcome.kind === 'fatal') {
+        tell(outcome);
+        port.close();
+        return;
+      }
+      tell({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes });
+    }
+    if (closing) {
+      open.close();
+      tell({ kind: 'closed' });
+      port.close();
+    }
+  });
+  tell({ kind: 'ready', operations: engine.operations });
+}
+
+/** Adds what waits to the group; true when the thread was told to close. */
+function gather(port: MessagePort, first: ToThread, group: OpRequest[]): boolean {
+  let message: ToThread | undefined = first;
+  while (message) {
+    if (message.kind === 'close') return true;
+    group.push(message);
+    if (group.length >= GROUP_MAX) return false;
+    message = receiveMessageOnPort(port)?.message as ToThread | undefined;
+  }
+  return false;
+}

@@ -1,0 +1,56 @@
+/**
+ * Opens a data directory: takes the instance lock, sets the pragmas, runs the migrations that are missing.
+ * The lock is an exclusive transaction held on lock.db for as long as the process lives; kill -9 frees it.
+ */
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
+import { ConfigError } from '../../../proto/env.ts';
+import type { ThreadOptions } from '../messages.ts';
+import { migrate } from './migrate.ts';
+
+/** In KiB, negative as SQLite wants it. */
+const CACHE_SIZE = -16_000;
+const WAL_LIMIT_BYTES = 64 << 20;
+
+export type OpenDatabase = { db: Database; close(): void };
+
+/** Throws ConfigError when another process holds the directory, or the database is newer than this code. */
+export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>): OpenDatabase {
+  const lock = takeLock(options.dir);
+  try {
+    const db = new Sqlite(join(options.dir, 'tabern.db'), { timeout: 5_000 });
+    db.pragma('journal_mode = WAL');
+    db.pragma(`synchronous = ${options.durability === 'full' ? 'FULL' : 'NORMAL'}`);
+    db.pragma('foreign_keys = ON');
+    db.pragma('trusted_schema = OFF');
+    db.pragma('temp_store = MEMORY');
+    db.pragma(`cache_size = ${CACHE_SIZE}`);
+    db.pragma(`journal_size_limit = ${WAL_LIMIT_BYTES}`);
+    migrate(db);
+    return {
+      db,
+      close() {
+        db.pragma('optimize');
+        db.close();
+        lock.close();
+      },
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+function takeLock(dir: string): Database {
+  const lock = new Sqlite(join(dir, 'lock.db'), { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
+      throw new ConfigError(`another tabern runs on this data directory: ${dir}`);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+/** Projects and API keys in SQLite. Every operation is one savepoint of the thread's group transaction. */
+import { must } from '../../../proto/must.ts';
+import type { ProjectOps, ProjectRow } from '../types/projects.ts';
+import type { Tx } from './tx.ts';
+
+/** Builds that one project may run at once. Ours: a build takes a whole core for its install and bundling. */
+const BUILDS_CAP = 2;
+
+const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,
+  created_at AS createdAt, updated_at AS updatedAt`;
+
+export function projectOps({ db }: Tx): ProjectOps {
+  const insert = db.prepare<[ProjectRow]>(`
+    INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
+    VALUES (@id, @name, @defaultTimeout, @concurrency, @createdAt, @updatedAt)
+    ON CONFLICT (name) DO NOTHING`);
+  const byName = db.prepare<[string], ProjectRow>(`SELECT ${COLUMNS} FROM projects WHERE name = ?`);
+  const byId = db.prepare<[string], ProjectRow>(`SELECT ${COLUMNS} FROM projects WHERE id = ?`);
+  const addQueue = db.prepare<[string, string, number]>(
+    'INSERT INTO queues (kind, project_id, cap) VALUES (?, ?, ?)',
+  );
+  const usage = db.prepare<[{ id: string; at: number }], { minutes: number; bytes: number }>(`
+    SELECT COALESCE(SUM(MAX(1, (COALESCE(ended_at, @at) - started_at + 59999) / 60000)), 0) AS minutes,
+           COALESCE(SUM(proxy_bytes), 0) AS bytes
+    FROM sessions WHERE project_id = @id AND started_at IS NOT NULL`);
+  const insertKey = db.prepare<[object]>(`
+    INSERT INTO api_keys (hash, project_id, public_id, created_at)
+    VALUES (@hash, @projectId, @publicId, @at)
+    ON CONFLICT (hash) DO NOTHING`);
+  const anyKey = db.prepare<[string]>('SELECT 1 FROM api_keys WHERE project_id = ? LIMIT 1');
+  const keyByHash = db.prepare<[Uint8Array], { projectId: string }>(`
+    SELECT project_id AS projectId FROM api_keys WHERE hash = ? AND revoked_at IS NULL`);
+
+  return {
+    ensureProject(project) {
+      if (insert.run(project).changes > 0) {
+        addQueue.run('invocation', project.id, project.concurrency);
+        addQueue.run('build', project.id, BUILDS_CAP);
+      }
+      return must(byName.get(project.name), 'project just made');
+    },
+
+    getProject: (id) => byId.get(id),
+
+    projectUsage(wanted) {
+      const { minutes, bytes } = must(usage.get(wanted), 'sums');
+      return { browserMinutes: minutes, proxyBytes: bytes };
+    },
+
+    addApiKey(key) {
+      insertKey.run({ ...key, publicId: key.publicId ?? null });
+    },
+
+    hasApiKeys: (projectId) => anyKey.get(projectId) !== undefined,
+
+    findApiKey: (hash) => keyByHash.get(hash),
+  };
+}

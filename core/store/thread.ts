@@ -1,0 +1,136 @@
+/**
+ * The main side of the store: starts the one thread that owns the database and turns each operation into a message.
+ * An operation resolves after its commit. When a commit fails or the thread dies, everything that waits ends with
+ * OUTCOME_UNKNOWN and `onFatal` is called once: nothing may be acknowledged after that, so the process must end.
+ */
+import { Worker } from 'node:worker_threads';
+import { ConfigError } from '../../proto/env.ts';
+import { Fault } from '../../proto/errors.ts';
+import { type Answer, type FromThread, fromPlain, type ThreadOptions } from './messages.ts';
+import type { Store, Topic } from './types.ts';
+
+/** Operations waiting for the thread. Ours: some 100 ms of work at most; past it callers are told to come back. */
+const WAITING_MAX = 4_096;
+
+export type StoreOptions = ThreadOptions & {
+  /** Called once, with what failed. The process ends with code 70. */
+  onFatal: (error: Error) => void;
+};
+
+type Waiter = { resolve: (value: unknown) => void; reject: (error: Error) => void };
+
+/** Opens the data directory. Throws ConfigError when another process holds it or its schema is newer than this code. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const { onFatal, ...workerData } = options;
+  const worker = new Worker(new URL('./sqlite/entry.ts', import.meta.url), { workerData });
+  const thread = new Thread(worker, onFatal);
+  const operations = await thread.ready;
+  const methods = operations.map((op) => [op, (...args: unknown[]) => thread.call(op, args)]);
+  return {
+    ...Object.fromEntries(methods),
+    onWake: (topic: Topic, listener: () => void) => thread.onWake(topic, listener),
+    close: () => thread.close(),
+  } as Store;
+}
+
+class Thread {
+  /** The names of the engine's operations. */
+  readonly ready: Promise<string[]>;
+  readonly #worker: Worker;
+  readonly #onFatal: (error: Error) => void;
+  readonly #waiting = new Map<number, Waiter>();
+  readonly #listeners = new Map<Topic, Set<() => void>>();
+  readonly #opening = Promise.withResolvers<string[]>();
+  readonly #ended = Promise.withResolvers<void>();
+  #nextId = 0;
+  #state: 'open' | 'closing' | 'dead' = 'open';
+
+  constructor(worker: Worker, onFatal: (error: Error) => void) {
+    this.ready = this.#opening.promise;
+    this.#worker = worker;
+    this.#onFatal = onFatal;
+    worker.on('message', (message: FromThread) => this.#receive(message));
+    worker.on('error', (error) =>
+      this.#die(error instanceof Error ? error : new Error(`${error}`)),
+    );
+    worker.on('exit', () => {
+      if (this.#state === 'open') this.#die(new Error('the database thread ended'));
+      this.#ended.resolve();
+    });
+  }
+
+  call(op: string, args: unknown[]): Promise<unknown> {
+    if (this.#state === 'dead') return Promise.reject(unknownOutcome());
+    if (this.#state === 'closing') return Promise.reject(new Fault('DRAINING', 'Shutting down.'));
+    if (this.#waiting.size >= WAITING_MAX) {
+      return Promise.reject(new Fault('CORE_UNAVAILABLE', 'The service is overloaded.'));
+    }
+    const id = this.#nextId++;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.set(id, { resolve, reject });
+    this.#worker.postMessage({ kind: 'op', id, op, args });
+    return promise;
+  }
+
+  onWake(topic: Topic, listener: () => void): () => void {
+    const listeners = this.#listeners.get(topic) ?? new Set();
+    this.#listeners.set(topic, listeners.add(listener));
+    return () => listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === 'open') {
+      this.#state = 'closing';
+      this.#worker.postMessage({ kind: 'close' });
+    }
+    await this.#ended.promise;
+  }
+
+  #receive(message: FromThread): void {
+    switch (message.kind) {
+      case 'ready':
+        this.#opening.resolve(message.operations);
+        return;
+      case 'refused':
+        this.#state = 'dead';
+        this.#opening.reject(new ConfigError(message.message));
+        return;
+      case 'answers':
+        for (const answer of message.answers) this.#settle(answer);
+        for (const topic of message.wakes) this.#wake(topic);
+        return;
+      case 'fatal':
+        this.#die(new Error(message.message));
+        return;
+      case 'closed':
+        return;
+    }
+  }
+
+  #settle(answer: Answer): void {
+    const waiter = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if ('error' in answer) waiter?.reject(fromPlain(answer.error));
+    else waiter?.resolve(answer.value);
+  }
+
+  #wake(topic: Topic): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener();
+  }
+
+  #die(error: Error): void {
+    if (this.#state === 'dead') return;
+    this.#state = 'dead';
+    for (const waiter of this.#waiting.values()) waiter.reject(unknownOutcome());
+    this.#waiting.clear();
+    this.#opening.reject(error);
+    this.#onFatal(error);
+  }
+}
+
+function unknownOutcome(): Fault {
+  return new Fault(
+    'OUTCOME_UNKNOWN',
+    'The outcome is unknown; read the object before trying again.',
+  );
+}

@@ -1,0 +1,24 @@
+/**
+ * The seam between rules and SQL: named operations, each one transaction. Arguments and results are plain JSON-able values
+ * (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix milliseconds, ids and times come from the caller.
+ * One interface per noun in types/<noun>.ts; an engine implements all of them, and test/core/store.test.ts runs on every engine.
+ */
+import type { ProjectOps } from './types/projects.ts';
+
+/** What waits in memory for something to do: told after the commit that made it. */
+export type Topic = 'work:invocation' | 'work:build' | 'deliveries';
+
+/** All operations, as the engine has them: synchronous, inside its transaction. */
+export type StoreOps = ProjectOps;
+
+type Async<O> = {
+  [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;
+};
+
+/** The same operations as a service sees them. An answer means that the transaction is on disk. */
+export type Store = Async<StoreOps> & {
+  /** Calls the listener after each commit that woke the topic; the function given back ends that. */
+  onWake(topic: Topic, listener: () => void): () => void;
+  /** Answers everything asked so far, then closes the database. */
+  close(): Promise<void>;
+};
