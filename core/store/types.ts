@@ -3,13 +3,16 @@
  * (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix milliseconds, ids and times come from the caller.
  * One interface per noun in types/<noun>.ts; an engine implements all of them, and test/core/store.test.ts runs on every engine.
  */
+import type { ContextOps } from './types/contexts.ts';
+import type { DeliveryOps } from './types/deliveries.ts';
 import type { ProjectOps } from './types/projects.ts';
+import type { WebhookOps } from './types/webhooks.ts';
 
 /** What waits in memory for something to do: told after the commit that made it. */
 export type Topic = 'work:invocation' | 'work:build' | 'deliveries';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
-export type StoreOps = ProjectOps;
+export type StoreOps = ContextOps & DeliveryOps & WebhookOps & ProjectOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

@@ -17,7 +17,7 @@ CREATE TABLE key_pairs (
 -- A deleted context stays as a tombstone without its private key: what used it can still be explained.
 CREATE TABLE contexts (
   id TEXT PRIMARY KEY,
-  project_id TEXT NOT NULL,
+  project_id TEXT NOT NULL REFERENCES projects (id),
   name TEXT,                                       -- trimmed
   name_key TEXT,                                   -- what makes two names the same: NFC, lower case
   status TEXT NOT NULL CHECK (status IN ('active', 'deleted')),

@@ -3,7 +3,7 @@
 -- A deleted webhook stays as a tombstone, so that the deliveries it had can still be explained.
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
-  project_id TEXT NOT NULL,
+  project_id TEXT NOT NULL REFERENCES projects (id),
   endpoint TEXT NOT NULL,
   endpoint_key TEXT NOT NULL,                      -- the endpoint as new URL() writes it: what makes two of them the same
   event_types TEXT NOT NULL,                       -- sorted JSON array
@@ -15,7 +15,6 @@ CREATE TABLE webhooks (
   consecutive_failures INTEGER NOT NULL DEFAULT 0,
   next_due INTEGER,                                -- MIN(due) of the pending deliveries; keeps the claim off a global sort
   not_before INTEGER NOT NULL DEFAULT 0,           -- breaker
-  in_flight INTEGER NOT NULL DEFAULT 0,            -- deliveries claimed now; rebuilt at start
   last_served INTEGER NOT NULL DEFAULT 0,          -- fairness counter: the least recently served goes first
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
@@ -56,7 +55,7 @@ CREATE TABLE deliveries (
   due INTEGER,
   tries INTEGER NOT NULL DEFAULT 0,
   interrupted INTEGER NOT NULL DEFAULT 0,
-  sender_id TEXT,
+  sender_id TEXT,                                  -- who holds it, while it is in flight
   instance_id TEXT,
   lease_until INTEGER,
   claim_seq INTEGER NOT NULL DEFAULT 0,            -- fences late reports
@@ -66,6 +65,7 @@ CREATE TABLE deliveries (
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (webhook_id, due) WHERE state = 'pending';
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE state = 'in_flight';
+CREATE INDEX deliveries_in_flight ON deliveries (webhook_id) WHERE state = 'in_flight';
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
 
 CREATE TABLE attempts (
@@ -85,3 +85,9 @@ CREATE TABLE attempts (
   remote_ip TEXT
 ) STRICT;
 CREATE INDEX attempts_by_delivery ON attempts (delivery_id, n);
+
+-- One row. Core writes it while it runs, so that its own downtime is not held against an endpoint.
+CREATE TABLE heartbeat (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  at INTEGER NOT NULL
+) STRICT;

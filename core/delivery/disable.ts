@@ -1,0 +1,63 @@
+/**
+ * When an endpoint that fails is disabled: five days without a success, spec/webhooks.md 3.7. Pure.
+ * The first attempt after a silence never disables alone, so one blip cannot end an endpoint that had no traffic.
+ */
+
+const HOUR_MS = 3_600_000;
+/** Failing this long without a success disables. Source: interface.md, section 8. */
+export const DISABLE_AFTER_MS = 120 * HOUR_MS;
+/** An attempt that comes longer after the one before opens a new observation: it does not disable alone. */
+export const SILENCE_MS = 24 * HOUR_MS;
+/** After this long without an attempt the streak is forgotten. */
+export const FORGET_MS = 7 * 24 * HOUR_MS;
+
+/** What an endpoint's row remembers of its attempts. Times in Unix milliseconds. */
+export type Streak = {
+  firstFailureAt: number | null;
+  lastAttemptAt: number | null;
+  consecutiveFailures: number;
+};
+
+export const NO_STREAK: Streak = {
+  firstFailureAt: null,
+  lastAttemptAt: null,
+  consecutiveFailures: 0,
+};
+
+export type Rule = { disableAfterMs: number };
+
+/**
+ * The streak after an attempt that ended at `at`, and whether it disables the endpoint. Not for attempts that were
+ * interrupted or failed through our own fault: those do not count.
+ */
+export function afterAttempt(
+  before: Streak,
+  attempt: { ok: boolean; at: number },
+  rule: Rule = { disableAfterMs: DISABLE_AFTER_MS },
+): { streak: Streak; disables: boolean } {
+  const { at, ok } = attempt;
+  // Attempts run side by side and may be reported out of order: time does not go back.
+  const lastAttemptAt = Math.max(before.lastAttemptAt ?? at, at);
+  if (ok) {
+    return {
+      streak: { firstFailureAt: null, lastAttemptAt, consecutiveFailures: 0 },
+      disables: false,
+    };
+  }
+  const silenceMs = before.lastAttemptAt === null ? 0 : at - before.lastAttemptAt;
+  const isForgotten = before.firstFailureAt === null || silenceMs > FORGET_MS;
+  const firstFailureAt = isForgotten ? at : (before.firstFailureAt ?? at);
+  const disables = at - firstFailureAt >= rule.disableAfterMs && silenceMs <= SILENCE_MS;
+  const consecutiveFailures = before.consecutiveFailures + 1;
+  return { streak: { firstFailureAt, lastAttemptAt, consecutiveFailures }, disables };
+}
+
+/** The streak with our own downtime taken out of it: an outage of ours does not count against an endpoint. */
+export function withoutGap(streak: Streak, gapMs: number): Streak {
+  if (streak.firstFailureAt === null || streak.lastAttemptAt === null) return streak;
+  return {
+    ...streak,
+    firstFailureAt: streak.firstFailureAt + gapMs,
+    lastAttemptAt: streak.lastAttemptAt + gapMs,
+  };
+}

@@ -1,0 +1,36 @@
+/**
+ * Signatures of deliveries, as Standard Webhooks defines them (version 1, symmetric). Pure.
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+import { createHmac } from 'node:crypto';
+
+const PREFIX = 'whsec_';
+/** In bytes. Ours, as the reference's secrets. */
+export const SECRET_BYTES = 24;
+
+/** A secret as the customer sees it. */
+export function writeSecret(key: Uint8Array): string {
+  return PREFIX + Buffer.from(key).toString('base64');
+}
+
+/** What is signed: the event's id, the time of the attempt in Unix seconds, and the body byte for byte. */
+export type Signed = { id: string; timestampS: number; body: Uint8Array };
+
+/**
+ * The three headers of Standard Webhooks. `keys` are the live keys, newest first: during a rotation a receiver may hold
+ * either, so the signature of each is sent, separated by a space.
+ */
+export function signatureHeaders(
+  { id, timestampS, body }: Signed,
+  keys: readonly Uint8Array[],
+): Record<string, string> {
+  const signatures = keys.map((key) => {
+    const mac = createHmac('sha256', key).update(`${id}.${timestampS}.`).update(body);
+    return `v1,${mac.digest('base64')}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampS),
+    'webhook-signature': signatures.join(' '),
+  };
+}

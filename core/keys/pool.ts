@@ -1,0 +1,151 @@
+/**
+ * The pool of key pairs: keeps some ready in the database, sealed, so that creating a context waits for none.
+ * full -> (a pair is taken) -> filling -> full. Filling runs in a thread that lives only as long as it is needed, and
+ * pauses after each pair while nobody waits, so that it takes a share of one core and no more. Start does not wait for it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../proto/errors.ts';
+import type { Log } from '../../proto/log.ts';
+import type { Call } from '../../proto/rpc.ts';
+import { newId } from '../ids.ts';
+import type { Sealer } from '../seal.ts';
+import type { Store } from '../store/types.ts';
+import { type Maker, openMaker } from './maker.ts';
+
+/** Pairs kept ready. Source: design/core.md 2.5. */
+const READY_TARGET = 16;
+/** In milliseconds, after each pair while nobody waits. Ours: about a third of a core while the pool fills. */
+const PAUSE_MS = 300;
+/** In milliseconds. Ours: how long to leave a thread that failed alone. */
+const FAILED_PAUSE_MS = 1_000;
+/** Ours: some 7 pairs are made in a second and a call waits 30 s at most; who comes after these would wait in vain. */
+const WAITERS_MAX = 200;
+/** In milliseconds. The answer leaves before the call's own deadline answers in its place. */
+const ANSWER_MARGIN_MS = 250;
+
+export type KeyPool = AsyncDisposable & {
+  /** To call when a pair was taken: fills up again. */
+  taken(): void;
+  /** Resolves when a pair was added for this caller. Throws KEYS_NOT_READY shortly before the call's deadline. */
+  wait(call: Call): Promise<void>;
+};
+
+type Options = {
+  store: Pick<Store, 'addKeyPair' | 'countKeyPairs'>;
+  sealer: Sealer;
+  log: Log;
+  now: () => number;
+  readyTarget?: number;
+  pauseMs?: number;
+};
+
+/** The place a pair's private key is sealed for; it stays the same when a context takes the pair. */
+export function privateKeyPlace(keyPairId: string): string {
+  return `key_pairs/${keyPairId}`;
+}
+
+/** Opens the pool and starts to fill it. */
+export function openKeyPool(options: Options): KeyPool {
+  const { store, log, readyTarget = READY_TARGET, pauseMs = PAUSE_MS } = options;
+  const closing = new AbortController();
+  const waiters = new Set<() => void>();
+  let filling: Promise<void> | undefined;
+  let wakePause = new AbortController();
+
+  /** One pair into the database; a waiter, the oldest first, is told to try again. */
+  async function addOne(maker: Maker): Promise<number> {
+    const count = await store.addKeyPair(await sealedPair(maker, options));
+    const [next] = waiters;
+    next?.();
+    return count;
+  }
+
+  async function pause(ms: number): Promise<void> {
+    wakePause = new AbortController();
+    const signal = AbortSignal.any([closing.signal, wakePause.signal]);
+    await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+
+  async function fill(): Promise<void> {
+    if ((await store.countKeyPairs()) >= readyTarget && waiters.size === 0) return;
+    await using maker = openMaker();
+    while (!closing.signal.aborted) {
+      const count = await addOne(maker);
+      if (waiters.size > 0) continue;
+      if (count >= readyTarget) return;
+      await pause(pauseMs);
+    }
+  }
+
+  async function fillUntilFull(): Promise<void> {
+    while (!closing.signal.aborted) {
+      try {
+        return await fill();
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        log.error({ err: error }, 'no key pair could be made, trying again');
+        await pause(FAILED_PAUSE_MS);
+      }
+    }
+  }
+
+  /** At most one filling runs; what is taken meanwhile is counted again at its end. */
+  function start(): void {
+    if (filling || closing.signal.aborted) return;
+    filling = fillUntilFull().finally(() => {
+      filling = undefined;
+      if (waiters.size > 0) start();
+    });
+  }
+
+  start();
+  return {
+    taken: start,
+    async wait(call) {
+      const ms = call.deadline - Date.now() - ANSWER_MARGIN_MS;
+      if (ms <= 0 || waiters.size >= WAITERS_MAX || closing.signal.aborted) throw notReady();
+      const added = waiterOf(waiters);
+      start();
+      wakePause.abort();
+      const over = AbortSignal.any([call.signal, closing.signal, AbortSignal.timeout(ms)]);
+      await added.before(over);
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await filling;
+    },
+  };
+}
+
+async function sealedPair(maker: Maker, { sealer, now }: Options) {
+  const { publicKey, privateKey } = await maker.make();
+  const id = newId();
+  const sealed = sealer.seal(privateKey, privateKeyPlace(id));
+  privateKey.fill(0);
+  return { id, publicKey, privateKey: sealed, at: now() };
+}
+
+/** A place in the queue, in order of arrival. */
+function waiterOf(waiters: Set<() => void>): { before(over: AbortSignal): Promise<void> } {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const told = () => {
+    waiters.delete(told);
+    resolve();
+  };
+  waiters.add(told);
+  return {
+    async before(over) {
+      const end = () => {
+        waiters.delete(told);
+        reject(notReady());
+      };
+      over.addEventListener('abort', end, { once: true });
+      if (over.aborted) end();
+      await promise.finally(() => over.removeEventListener('abort', end));
+    },
+  };
+}
+
+function notReady(): Fault {
+  return new Fault('KEYS_NOT_READY', 'No encryption key is ready yet. Retry the request.');
+}
