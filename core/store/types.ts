@@ -3,16 +3,31 @@
  * (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix milliseconds, ids and times come from the caller.
  * One interface per noun in types/<noun>.ts; an engine implements all of them, and test/core/store.test.ts runs on every engine.
  */
+import type { BlobOps } from './types/blobs.ts';
+import type { BuildOps, FunctionOps } from './types/builds.ts';
 import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
+import type { InvocationOps } from './types/invocations.ts';
+import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { ProjectOps } from './types/projects.ts';
+import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
 /** What waits in memory for something to do: told after the commit that made it. */
 export type Topic = 'work:invocation' | 'work:build' | 'deliveries';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
-export type StoreOps = ContextOps & DeliveryOps & WebhookOps & ProjectOps;
+export type StoreOps = ProjectOps &
+  SessionOps &
+  ContextOps &
+  BuildOps &
+  FunctionOps &
+  InvocationOps &
+  LeaseOps &
+  LogOps &
+  BlobOps &
+  WebhookOps &
+  DeliveryOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

@@ -1,8 +1,15 @@
 /** All operations of the SQLite engine: one line per noun. */
 import type { StoreOps } from '../types.ts';
+import { blobOps } from './blobs.ts';
+import { buildOps } from './builds.ts';
 import { contextOps } from './contexts.ts';
 import { deliveryOps } from './deliveries.ts';
+import { functionOps } from './functions.ts';
+import { invocationOps } from './invocations.ts';
+import { leaseOps } from './leases.ts';
+import { logOps } from './logs.ts';
 import { projectOps } from './projects.ts';
+import { sessionOps } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
 
@@ -11,6 +18,13 @@ export function allOps(tx: Tx): StoreOps {
     ...contextOps(tx),
     ...deliveryOps(tx),
     ...projectOps(tx),
+    ...sessionOps(tx),
+    ...buildOps(tx),
+    ...functionOps(tx),
+    ...invocationOps(tx),
+    ...leaseOps(tx),
+    ...logOps(tx),
+    ...blobOps(tx),
     ...webhookOps(tx),
   };
 }

@@ -1,0 +1,21 @@
+/** Blobs: what the database knows of the files beside it. */
+
+export type BlobKind = 'BUILD_ARCHIVE' | 'BUNDLE';
+
+export type BlobRow = {
+  id: string;
+  projectId: string;
+  kind: BlobKind;
+  /** In bytes. */
+  size: number;
+  /** Lower-case hex. */
+  sha256: string;
+  createdAt: number;
+};
+
+export type BlobOps = {
+  addBlob(blob: BlobRow): void;
+  getBlob(id: string): BlobRow | undefined;
+  /** Those of the ids that have a row. */
+  knownBlobs(ids: string[]): string[];
+};

@@ -1,0 +1,69 @@
+/** Invocations as stored. */
+import type { Page } from './builds.ts';
+
+export type InvocationStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';
+
+export type InvocationCause = {
+  code: 'WORKLOAD_ERROR' | 'TIMED_OUT' | 'INTERNAL_ERROR';
+  message: string;
+  name?: string;
+  stack?: string;
+};
+
+export type InvocationRow = {
+  id: string;
+  projectId: string;
+  functionId: string;
+  versionId: string;
+  sessionId: string;
+  region: string;
+  status: InvocationStatus;
+  /** JSON object. */
+  params: string;
+  /** JSON; null when the handler returned nothing. */
+  results: string | null;
+  /** JSON of an InvocationCause. */
+  cause: string | null;
+  timeoutMs: number;
+  createdAt: number;
+  updatedAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  expiresAt: number;
+};
+
+export type NewInvocation = {
+  id: string;
+  sessionId: string;
+  projectId: string;
+  functionId: string;
+  versionId: string;
+  region: string;
+  /** JSON object. */
+  params: string;
+  /** JSON object: the session's params, merged. */
+  sessionParams: string;
+  contextId: string | null;
+  /** JSON object. */
+  userMetadata: string | null;
+  timeoutMs: number;
+  /** When its waiting ends. */
+  waitUntil: number;
+  /** Invocations that may wait in the project. */
+  queueMax: number;
+  at: number;
+};
+
+export type InvocationOps = {
+  /** The session, the invocation, its pending event and its place in the queue. Throws QUEUE_FULL. */
+  acceptInvocation(invocation: NewInvocation): InvocationRow;
+  getInvocation(wanted: { id: string; projectId: string }): InvocationRow | undefined;
+  /** Newest first. Results of more than 64 KiB are left out: a page must fit a message. */
+  listInvocations(wanted: {
+    versionId: string;
+    projectId: string;
+    status: string | undefined;
+    offset: number;
+    limit: number;
+  }): Page<InvocationRow>;
+};

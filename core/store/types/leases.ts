@@ -1,0 +1,97 @@
+/** Work under leases: invocations and builds that runners take, prolong and end. */
+import type { BuildCause } from './builds.ts';
+import type { InvocationCause } from './invocations.ts';
+
+export type WorkKind = 'invocation' | 'build';
+
+export type LeasedInvocation = {
+  kind: 'invocation';
+  leaseId: string;
+  id: string;
+  projectId: string;
+  sessionId: string;
+  versionId: string;
+  functionName: string;
+  bundleBlobId: string;
+  bundleSha256: string;
+  params: string;
+  sessionParams: string;
+  timeoutMs: number;
+  region: string;
+};
+
+export type LeasedBuild = {
+  kind: 'build';
+  leaseId: string;
+  id: string;
+  projectId: string;
+  entrypoint: string;
+  archiveBlobId: string;
+  timeoutMs: number;
+};
+
+export type LeasedWork = LeasedInvocation | LeasedBuild;
+
+/** One live instance of a runner. */
+export type Holder = { runnerId: string; instanceId: string };
+
+export type InvocationOutcome =
+  | { kind: 'success'; results: string | null }
+  | { kind: 'failure'; cause: InvocationCause };
+
+/** A function that a build found. The ids are used where the function or version is new. */
+export type BuiltManifest = {
+  functionId: string;
+  versionId: string;
+  name: string;
+  sessionConfig: string | null;
+  paramsSchema: string | null;
+};
+
+export type BuildOutcome =
+  | { kind: 'success'; bundleBlobId: string; manifests: BuiltManifest[] }
+  | { kind: 'failure'; cause: BuildCause };
+
+export type LeaseOps = {
+  /** After a start: counters from rows, and every lease gets a full term, as its runner could not renew meanwhile. */
+  recoverWork(wanted: { at: number; leaseMs: number }): void;
+  /** The only live instance from now on. What earlier ones held ends as lost; answers how much that was. */
+  registerRunner(runner: Holder & { at: number }): number;
+  /** Takes up to as many as there are lease ids, fair over projects; each moves to RUNNING. LEASE_LOST when superseded. */
+  leaseWork(
+    wanted: Holder & { kind: WorkKind; leaseIds: string[]; leaseMs: number; at: number },
+  ): LeasedWork[];
+  /** Undoes a lease whose caller left before it heard of it. */
+  putBackWork(wanted: { leaseIds: string[]; waitUntil: number; at: number }): void;
+  /** Those that are still held, prolonged. */
+  renewLeases(wanted: Holder & { leaseIds: string[]; leaseMs: number; at: number }): string[];
+  /** What a live lease is for. */
+  findLease(leaseId: string): { kind: WorkKind; id: string; projectId: string } | undefined;
+  /** Invocation, session, event, deliveries, job and counters. True again when repeated; false when the lease was lost. */
+  completeInvocation(wanted: {
+    leaseId: string;
+    outcome: InvocationOutcome;
+    sessionStartedAt: number | null;
+    at: number;
+  }): boolean;
+  /** Build, functions, versions, event, deliveries, job and counters. As completeInvocation. */
+  completeBuild(wanted: { leaseId: string; outcome: BuildOutcome; at: number }): boolean;
+  /** Ends work whose lease, time or patience is over, `max` pieces at most; answers how many. */
+  sweepWork(wanted: { at: number; max: number }): number;
+};
+
+export type LogLineRow = { message: string; at: number; level: string };
+
+export type LogOps = {
+  /** Keeps lines it has not seen, up to `maxBytes` an owner, then one marker. False when the lease is lost. */
+  appendLogs(wanted: {
+    leaseId: string;
+    /** Number of the first line. */
+    first: number;
+    lines: LogLineRow[];
+    maxBytes: number;
+    marker: string;
+  }): boolean;
+  /** Oldest first. */
+  listLogs(ownerId: string): LogLineRow[];
+};

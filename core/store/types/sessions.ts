@@ -1,0 +1,43 @@
+/** Sessions, their protocol logs and recordings, as stored. */
+
+export type SessionStatus = 'PENDING' | 'RUNNING' | 'ERROR' | 'TIMED_OUT' | 'COMPLETED';
+
+export type SessionRow = {
+  id: string;
+  projectId: string;
+  status: SessionStatus;
+  region: string;
+  contextId: string | null;
+  keepAlive: boolean;
+  proxyBytes: number;
+  /** JSON object. */
+  userMetadata: string | null;
+  /** JSON object: how its browser is set up. */
+  params: string;
+  createdAt: number;
+  updatedAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  expiresAt: number;
+};
+
+export type RecordingRow = {
+  /** Within the session, from 0. */
+  pageId: number;
+  status: 'NOT_REQUESTED' | 'PENDING' | 'COMPLETED' | 'FAILED';
+  completedAt: number | null;
+};
+
+export type SessionOps = {
+  getSession(wanted: { id: string; projectId: string }): SessionRow | undefined;
+  /** Newest first. */
+  listSessions(wanted: {
+    projectId: string;
+    status: SessionStatus | undefined;
+    max: number;
+  }): SessionRow[];
+  /** JSON of one SessionLog each, oldest first. */
+  listSessionLogs(sessionId: string): string[];
+  /** By page. */
+  listRecordings(sessionId: string): RecordingRow[];
+};
