@@ -1,0 +1,178 @@
+/** The runner must fail what uvu lets pass. Each hole is a file here; each file but the first must be red. */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isRunning } from './support/processes.ts';
+import { tempDirectory, writeTree } from './support/temp.ts';
+
+const RUNNER = fileURLToPath(new URL('./run.ts', import.meta.url));
+const GREEN = `
+import { suite } from 'uvu';
+const it = suite('fine');
+it('holds', () => {});
+it('holds later', async () => { await null; });
+it.run();`;
+
+/** What is written inside the green file before its `it.run()`, or is the whole file; what the runner must say. */
+const HOLES: Record<string, { file: string; says: RegExp; last: string }> = {
+  'a test that throws': {
+    file: inside(`it('breaks', () => { throw new Error('broken on purpose'); });`),
+    says: /broken on purpose/,
+    last: '2 passed, 1 failed',
+  },
+  'a test that throws null': {
+    file: inside(`it('breaks', () => { throw null; });`),
+    says: /threw null/,
+    last: '2 passed, 1 failed',
+  },
+  'a test that rejects with undefined': {
+    file: inside(`it('breaks', () => Promise.reject());`),
+    says: /threw undefined/,
+    last: '2 passed, 1 failed',
+  },
+  'a before hook that throws': {
+    file: inside(`it.before(() => { throw new Error('x'); });`),
+    says: /no hooks: before/,
+    last: '0 passed, 2 failed',
+  },
+  'an each hook that throws': {
+    file: inside(`it.after.each(() => { throw new Error('x'); });`),
+    says: /no hooks: after/,
+    last: '0 passed, 2 failed',
+  },
+  'a file without .run()': {
+    file: GREEN.replace('it.run();', ''),
+    says: /suite "fine" was never queued/,
+    last: '0 passed, 2 failed',
+  },
+  'a second suite without .run()': {
+    file: `${GREEN}\nconst two = suite('two'); two('is idle', () => {});`,
+    says: /suite "two" was never queued/,
+    last: '2 passed, 1 failed',
+  },
+  'a test added after .run()': {
+    file: `${GREEN}\nit('is late', () => {});`,
+    says: /"is late" not run/,
+    last: '2 passed, 1 failed',
+  },
+  'a file without tests': { file: '', says: /no suite was queued/, last: '0 passed, 1 failed' },
+  'a suite without tests': {
+    file: `${GREEN}\nsuite('empty').run();`,
+    says: /suite "empty" has no tests/,
+    last: '2 passed, 1 failed',
+  },
+  'a test left as .only': {
+    file: inside(`it.only('is alone', () => {});`),
+    says: /"holds" not run/,
+    last: '1 passed, 2 failed',
+  },
+  'a test left as .skip': {
+    file: inside(`it.skip('is left', () => {});`),
+    says: /"is left" is skipped/,
+    last: '2 passed, 1 failed',
+  },
+  'a test that exits 0': {
+    file: inside(`it('leaves', () => process.exit(0));`),
+    says: /"leaves" started, and never ended/,
+    last: '2 passed, 1 failed',
+  },
+  'a file that exits 0 at once': {
+    file: `process.exit(0);`,
+    says: /no suite was queued/,
+    last: '0 passed, 1 failed',
+  },
+  'a process that dies': {
+    file: inside(`it('dies', () => process.kill(process.pid, 'SIGKILL'));`),
+    says: /exit SIGKILL[\s\S]*without a report/,
+    last: '0 passed, 1 failed',
+  },
+  'a test that never settles': {
+    file: inside(`it('waits', () => new Promise(() => {}));`),
+    says: /"waits" started, and never ended/,
+    last: '2 passed, 1 failed',
+  },
+  'a rejection that nobody awaits': {
+    file: inside(`it('floats', () => { Promise.reject(new Error('afloat')); });`),
+    says: /afloat/,
+    last: '3 passed, 1 failed',
+  },
+  'an import that fails': {
+    file: `import './nowhere.ts';\n${GREEN}`,
+    says: /nowhere\.ts/,
+    last: '0 passed, 1 failed',
+  },
+  'a handle left open': {
+    file: `${GREEN}\nsetInterval(() => {}, 1000);`,
+    says: /still running after 2 s: killed/,
+    last: '0 passed, 1 failed',
+  },
+};
+
+const run = suite('run');
+
+run('a green file is one line, and the count is last', async () => {
+  await using dir = tempDirectory();
+  writeTree(dir.path, { 'green.test.ts': GREEN, 'other.ts': 'throw 1;' });
+  const { status, lines } = tests(dir.path);
+  assert.is(status, 0);
+  assert.is(lines.length, 3);
+  assert.match(lines[0] ?? '', /^ok .*green\.test\.ts {2}2 tests/);
+  assert.is(lines.at(-1), '2 passed, 0 failed');
+});
+
+for (const [name, { file, says, last }] of Object.entries(HOLES)) {
+  run(`${name} is red`, async () => {
+    await using dir = tempDirectory();
+    writeTree(dir.path, { 'hole.test.ts': file });
+    const { status, output, lines } = tests('--limit-ms', '2000', dir.path);
+    assert.is(status, 1, output);
+    assert.match(output, says);
+    assert.is(lines.at(-1), last, output);
+  });
+}
+
+run('one red file among green ones fails the run, and is named at the end', async () => {
+  await using dir = tempDirectory();
+  writeTree(dir.path, {
+    'a.test.ts': GREEN,
+    'b/hole.test.ts': inside('it("x", () => { throw 1 });'),
+  });
+  const { status, lines } = tests('-j', '2', dir.path);
+  assert.is(status, 1);
+  assert.is(lines.at(-1), '4 passed, 1 failed');
+  assert.match(lines.slice(lines.indexOf('red:')).join('\n'), /FAIL .*hole\.test\.ts/);
+});
+
+run('a folder without tests is red', async () => {
+  await using dir = tempDirectory();
+  writeTree(dir.path, { 'node_modules/there/is.test.ts': GREEN });
+  const { status, lines } = tests(dir.path);
+  assert.is(status, 1);
+  assert.is(lines.at(-1), '0 passed, 0 failed');
+});
+
+run('what a file leaves running ends with it', async () => {
+  await using dir = tempDirectory();
+  const left = `import { spawn } from 'node:child_process';
+    const child = spawn('sleep', ['300'], { stdio: 'inherit' });
+    console.log('left ' + child.pid); child.unref();
+    it('breaks, to show its output', () => { throw new Error('x'); });`;
+  writeTree(dir.path, { 'left.test.ts': inside(left) });
+  const { output } = tests(dir.path);
+  const pid = Number(/left (\d+)/.exec(output)?.[1]);
+  assert.ok(pid > 0, output);
+  assert.not(isRunning(pid));
+});
+
+run.run();
+
+function inside(text: string): string {
+  return GREEN.replace('it.run();', `${text}\nit.run();`);
+}
+
+function tests(...options: string[]) {
+  const child = spawnSync(process.execPath, [RUNNER, ...options], { encoding: 'utf8' });
+  const output = child.stdout + child.stderr;
+  return { status: child.status, output, lines: child.stdout.trimEnd().split('\n') };
+}

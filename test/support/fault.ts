@@ -1,0 +1,20 @@
+/** Async failure in a test. uvu's `assert.throws` is synchronous only, and given an async function it ends the run. */
+import { Fault } from '../../proto/errors.ts';
+
+/** The Fault that the promise rejects with. Throws when it resolves, or rejects with anything else. */
+export async function faultOf(promise: Promise<unknown>): Promise<Fault> {
+  const error = await errorOf(promise);
+  if (error instanceof Fault) return error;
+  throw new Error('rejected with what is not a Fault', { cause: error });
+}
+
+/** Whatever the promise rejects with. Throws when it resolves. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  let value: unknown;
+  try {
+    value = await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('resolved, where a rejection was expected', { cause: value });
+}

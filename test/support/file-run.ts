@@ -1,0 +1,101 @@
+/** Runs one test file in a process group of its own, with a time limit, and judges it. Used by test/run.ts. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Report } from './uvu.ts';
+
+const STRICT = fileURLToPath(new URL('./strict.ts', import.meta.url));
+/** A test may leave a process that holds its output open; it gets this long to die with the group. Ours. */
+const DRAIN_MS = 2_000;
+/** Of what one file prints; the rest is cut, so that an endless loop cannot fill memory. Ours. */
+const OUTPUT_MAX_BYTES = 4 << 20;
+
+/** `problems` is empty when the file is green; `output` is all that it printed. */
+export type FileResult = {
+  file: string;
+  passed: number;
+  failed: number;
+  problems: string[];
+  output: string;
+  tookMs: number;
+};
+
+const groups = new Set<number>();
+
+/** Ends every file that runs: for when the runner itself is told to stop. */
+export function killAll(): void {
+  for (const group of groups) killGroup(group);
+}
+
+/** Runs the file; green only when it left a report in which every test passed, and exited 0 in time. */
+export async function runFile(file: string, limitMs: number): Promise<FileResult> {
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [STRICT, file], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const output = collect(child, [1, 2]);
+  const reported = collect(child, [3]);
+  const end = await ended(child, limitMs);
+  const report = parse(reported());
+  const problems = [...(report?.problems ?? []), ...end];
+  if (report === undefined) problems.push('ended without a report of its tests');
+  else if (report.passed + report.failed === 0) problems.push('no test ran');
+  if (report && report.failed > 0) problems.push(`${report.failed} failed`);
+  const failed = Math.max(report?.failed ?? 0, problems.length > 0 ? 1 : 0);
+  const tookMs = performance.now() - startedAt;
+  return { file, passed: report?.passed ?? 0, failed, problems, output: output(), tookMs };
+}
+
+/** Waits for the process, at most for its time; then ends whatever is left of its group. */
+async function ended(child: ChildProcess, limitMs: number): Promise<string[]> {
+  const group = child.pid;
+  if (group === undefined) return ['could not be started'];
+  groups.add(group);
+  const closed = once(child, 'close');
+  const problems: string[] = [];
+  const timer = setTimeout(() => {
+    problems.push(`still running after ${limitMs / 1000} s: killed`);
+    killGroup(group);
+  }, limitMs);
+  const [code, signal] = await once(child, 'exit');
+  clearTimeout(timer);
+  killGroup(group);
+  groups.delete(group);
+  const drained = new AbortController();
+  await Promise.race([closed, sleep(DRAIN_MS, undefined, drained)]);
+  drained.abort();
+  for (const stream of child.stdio) stream?.destroy();
+  if (problems.length === 0 && code !== 0) problems.push(`exit ${signal ?? code}`);
+  return problems;
+}
+
+function collect(child: ChildProcess, descriptors: number[]): () => string {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for (const descriptor of descriptors) {
+    child.stdio[descriptor]?.on('data', (chunk: Buffer) => {
+      if (bytes < OUTPUT_MAX_BYTES) chunks.push(chunk);
+      bytes += chunk.length;
+    });
+  }
+  return () => Buffer.concat(chunks).toString() + (bytes > OUTPUT_MAX_BYTES ? '\n[cut]\n' : '');
+}
+
+/** The report, unless the process died before or while it wrote it. */
+function parse(text: string): Report | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // the caller fails the file for it
+  }
+}
+
+function killGroup(group: number): void {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ESRCH: nothing is left, as it should be
+  }
+}

@@ -1,0 +1,23 @@
+/** Waiting for a condition, in place of a sleep. */
+import { setTimeout as pause } from 'node:timers/promises';
+
+const POLL_MS = 25;
+
+/**
+ * The condition's first value that is not false, null or undefined. Throws when `limitMs` pass without one; an error of
+ * the condition itself is thrown at once.
+ */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  limitMs: number,
+): Promise<NonNullable<Exclude<T, false>>> {
+  const deadline = performance.now() + limitMs;
+  for (;;) {
+    const value = await condition();
+    if (value !== false && value !== null && value !== undefined) {
+      return value as NonNullable<Exclude<T, false>>;
+    }
+    if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${condition}`);
+    await pause(POLL_MS);
+  }
+}

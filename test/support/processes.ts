@@ -1,0 +1,70 @@
+/** What runs on this machine, read from /proc: for tests that must find nothing left. Linux only. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** `start` is in clock ticks since boot: with the pid it names one process for good, as pids come again. */
+export type Process = { pid: number; parent: number; start: string; command: string };
+
+/** Every process but those that are dead and only wait to be reaped. */
+export function processes(): Process[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => processOf(Number(name)) ?? []);
+}
+
+/** The process and all that descend from it; empty when it is gone. */
+export function familyOf(pid: number): Process[] {
+  const all = processes();
+  const family = all.filter((one) => one.pid === pid);
+  for (const member of family) family.push(...all.filter((one) => one.parent === member.pid));
+  return family;
+}
+
+/** Those of the processes that still run. */
+export function stillRunning(wanted: readonly Process[]): Process[] {
+  return wanted.filter(({ pid, start }) => processOf(pid)?.start === start);
+}
+
+/** Processes whose command line or environment holds the text; this one is left out. */
+export function processesNaming(text: string): Process[] {
+  return processes().filter(({ pid, command }) => {
+    if (pid === process.pid) return false;
+    return command.includes(text) || read(pid, 'environ').includes(text);
+  });
+}
+
+/** Whether the pid is of a live process. A zombie is not. */
+export function isRunning(pid: number): boolean {
+  return processOf(pid) !== undefined;
+}
+
+/** TCP ports of this machine that somebody listens on. */
+export function listeningPorts(): Set<number> {
+  const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) =>
+    readFileSync(path, 'utf8').trim().split('\n').slice(1),
+  );
+  const LISTEN = '0A';
+  const fields = rows.map((row) => row.trim().split(/\s+/)).filter((row) => row[3] === LISTEN);
+  return new Set(fields.map((row) => Number.parseInt(row[1]?.split(':')[1] ?? '0', 16)));
+}
+
+function processOf(pid: number): Process | undefined {
+  const stat = read(pid, 'stat');
+  // The name is in parentheses and may hold any character, so the fields are counted from the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, parent] = fields;
+  const start = fields[19];
+  if (start === undefined || state === 'Z' || state === 'X') return undefined;
+  const command = read(pid, 'cmdline').replaceAll('\0', ' ').trim();
+  return { pid, parent: Number(parent), start, command };
+}
+
+/** Empty when the process is gone: between a listing and a reading it may have ended. */
+function read(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES') return '';
+    throw error;
+  }
+}
