@@ -1,0 +1,259 @@
+/**
+ * From a project's sources to one ES module that a function host can import: its own code, its dependencies and our SDK.
+ * Guarantee: whatever ends up in the bundle was read from inside the project's directory, after following every link.
+ * A bundle exports `definitions` and `manifests` (runner/sdk/README.md). Nothing of the project runs here.
+ */
+import { createHash } from 'node:crypto';
+import { access, readFile, realpath, writeFile } from 'node:fs/promises';
+import { builtinModules } from 'node:module';
+import { basename, isAbsolute, join, relative, sep } from 'node:path';
+import { type BuildOptions, context, type Message, type Plugin, type PluginBuild } from 'esbuild';
+
+/** What stands for our SDK: the published one is replaced by it, so that its runtime loop never starts. */
+const SDK_NAMES = ['tabern', '@browserbasehq/sdk-functions'];
+const SDK_DIRECTORY = join(import.meta.dirname, 'sdk');
+const SDK_NAMESPACE = 'tabern';
+const REGISTRY = 'tabern:registry';
+
+/** CommonJS dependencies expect these three. The names are ours: a source may declare its own `__dirname`. */
+const BANNER = [
+  "import { createRequire as __tabernCreateRequire } from 'node:module';",
+  "import { fileURLToPath as __tabernToPath } from 'node:url';",
+  'const __tabernFile = __tabernToPath(import.meta.url);',
+  "const __tabernDirectory = __tabernToPath(new URL('.', import.meta.url));",
+].join('');
+
+/** esbuild's stand-in for require, which renames a `require` of the project's own; without it the name is the project's. */
+const NEEDS_REQUIRE = 'typeof require!=="undefined"?require:';
+/** Goes before the banner, on its line, so that the source map stays right. */
+const REQUIRE = Buffer.from('const require=__tabernCreateRequire(import.meta.url);');
+
+/** playwright finds these two files by a path it computes, which no bundler can follow. */
+const PLAYWRIGHT_JSON =
+  /require\((?:[\w.]+\.)?join\((?:packageRoot|__dirname)(?:, "\.\.")*, "(package|browsers)\.json"\)\)/g;
+const PLAYWRIGHT_ROOT = /^.*[/\\]node_modules[/\\](?:playwright|playwright-core)(?=[/\\]lib[/\\])/;
+
+/** Enough to see what is wrong; the rest is usually its consequence. */
+const ERRORS_SHOWN_MAX = 10;
+
+export type BundleOptions = {
+  /** The project's directory. */
+  root: string;
+  /** Path of the entry file within root. */
+  entrypoint: string;
+  outFile: string;
+  signal: AbortSignal;
+};
+
+export type Bundle = {
+  /** Lower-case hex. */
+  sha256: string;
+  /** In bytes. */
+  size: number;
+  /** One line each, such as `index.ts:3: message`. */
+  warnings: string[];
+};
+
+/** What the author of the project can mend; each line of the message reads `file:line: message`. */
+export class BundleError extends Error {
+  override readonly name = 'BundleError';
+}
+
+/** Bundles a project whose dependencies are installed. Throws BundleError; the signal's reason when it aborts. */
+export async function bundle(options: BundleOptions): Promise<Bundle> {
+  const root = await realpath(options.root);
+  const hasTsconfig = await access(join(root, 'tsconfig.json')).then(
+    () => true,
+    () => false,
+  );
+  const base: BuildOptions = {
+    absWorkingDir: root,
+    outfile: join(root, 'bundle.mjs'),
+    write: false,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    sourcemap: 'inline',
+    minifyWhitespace: true,
+    metafile: true,
+    logLevel: 'silent',
+    banner: { js: BANNER },
+    define: { __filename: '__tabernFile', __dirname: '__tabernDirectory' },
+    plugins: [projectPlugin(root)],
+    // Without one of its own, a project must not be compiled by the settings of some directory above it.
+    ...(hasTsconfig ? {} : { tsconfigRaw: '{}' }),
+  };
+  const first = await compile(base, entry(options.entrypoint), root, options.signal);
+  const zod = zodOf(Object.keys(first.inputs));
+  const { code, warnings } = zod
+    ? await compile(base, entry(options.entrypoint, zod), root, options.signal)
+    : first;
+  const whole = Buffer.from(code);
+  const module = whole.includes(NEEDS_REQUIRE) ? Buffer.concat([REQUIRE, whole]) : whole;
+  await writeFile(options.outFile, module);
+  return {
+    sha256: createHash('sha256').update(module).digest('hex'),
+    size: module.byteLength,
+    warnings,
+  };
+}
+
+/** The module that becomes the bundle. `zod` names zod 4's core, whose conversion serves schemas that lack their own. */
+function entry(entrypoint: string, zod?: string): string {
+  const imports = `import ${JSON.stringify(`./${entrypoint}`)};`;
+  if (!zod) return `${imports} export { definitions, manifests } from '${REGISTRY}';`;
+  return [
+    imports,
+    `import { definitions, manifests as __tabernManifests } from '${REGISTRY}';`,
+    `import { toJSONSchema as __tabernConvert } from ${JSON.stringify(`./${zod}`)};`,
+    'export { definitions };',
+    'export const manifests = () => __tabernManifests(__tabernConvert);',
+  ].join(' ');
+}
+
+/** The core of the zod 4 that the bundle carries, if it carries one. */
+function zodOf(inputs: string[]): string | undefined {
+  const schemas = inputs.find((path) => /(?:^|\/)zod\/v4\/core\/schemas\.c?js$/.test(path));
+  return schemas?.replace(/schemas\.(c?js)$/, 'index.$1');
+}
+
+async function compile(base: BuildOptions, source: string, root: string, signal: AbortSignal) {
+  signal.throwIfAborted();
+  const stdin = { contents: source, resolveDir: root, sourcefile: 'entry', loader: 'js' as const };
+  const job = await context({ ...base, stdin });
+  const cancel = () => void job.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const { outputFiles, warnings, metafile } = await job.rebuild();
+    const code = outputFiles?.[0]?.contents;
+    if (!code || !metafile) throw new Error('esbuild gave no output');
+    return { code, inputs: metafile.inputs, warnings: lines(warnings, root) };
+  } catch (error) {
+    signal.throwIfAborted();
+    const errors = (error as { errors?: Message[] }).errors;
+    if (!errors?.length) throw error;
+    throw new BundleError(lines(errors, root).join('\n'));
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    await job.dispose();
+  }
+}
+
+/** What esbuild says, without a path of this machine and without a word of a file that is not the project's. */
+function lines(messages: Message[], root: string): string[] {
+  const said = messages.slice(0, ERRORS_SHOWN_MAX).map(({ text, location }) => {
+    const inside = text.replaceAll(root + sep, '').replaceAll(root, '.');
+    if (!location || location.file === 'entry') return inside;
+    const { file, line } = location;
+    if (isAbsolute(file) || file.startsWith('..')) return 'a file outside the project was refused';
+    return `${file}:${line}: ${inside}`;
+  });
+  const more = messages.length - said.length;
+  return more > 0 ? [...said, `and ${more} more`] : said;
+}
+
+// --- the plugin ---
+
+function projectPlugin(root: string): Plugin {
+  return {
+    name: 'tabern',
+    setup(build) {
+      specifiers(build);
+      sdk(build);
+      sideEffects(build);
+      files(build, root);
+    },
+  };
+}
+
+/** What a specifier means before any lookup: Deno's prefixes, Node's own modules, and what cannot be. */
+function specifiers(build: PluginBuild): void {
+  build.onResolve({ filter: /^https?:/ }, ({ path }) => ({
+    errors: [{ text: `https: imports are refused; install a package instead of ${path}` }],
+  }));
+  build.onResolve({ filter: /^jsr:/ }, ({ path }) => ({
+    errors: [{ text: `jsr: imports are not supported; install a package instead of ${path}` }],
+  }));
+  build.onResolve({ filter: /^npm:/ }, ({ path, kind, resolveDir }) => {
+    // npm:@scope/name@1.2.3/path -> @scope/name/path: which version it is, the lock file has decided.
+    const name = path.slice('npm:'.length).replace(/^\/?((?:@[^/]+\/)?[^@/]+)(?:@[^/]*)?/, '$1');
+    return build.resolve(name, { kind, resolveDir });
+  });
+  build.onResolve({ filter: /^[a-z_]+(?:\/[a-z_/]+)?$/ }, ({ path }) =>
+    builtinModules.includes(path) ? { path: `node:${path}`, external: true } : undefined,
+  );
+  build.onResolve({ filter: /\.node$/ }, ({ path }) => ({
+    errors: [{ text: `native addons cannot run here: ${path}; use a package without one` }],
+  }));
+}
+
+/** A file that only defines functions looks unused under `"sideEffects": false`: the project's own files are kept. */
+function sideEffects(build: PluginBuild): void {
+  build.onResolve(
+    { filter: /^\.\.?\// },
+    async ({ path, kind, resolveDir, importer, pluginData }) => {
+      if (pluginData === 'own' || importer.includes('node_modules')) return undefined;
+      const found = await build.resolve(path, { kind, resolveDir, importer, pluginData: 'own' });
+      if (found.errors.length > 0 || found.namespace !== 'file') return found;
+      return { ...found, sideEffects: true };
+    },
+  );
+}
+
+function sdk(build: PluginBuild): void {
+  const names = SDK_NAMES.join('|');
+  build.onResolve({ filter: new RegExp(`^(?:${names})$`) }, () => ({
+    path: 'mod.ts',
+    namespace: SDK_NAMESPACE,
+  }));
+  build.onResolve({ filter: new RegExp(`^${REGISTRY}$`) }, () => ({
+    path: 'registry.ts',
+    namespace: SDK_NAMESPACE,
+  }));
+  build.onResolve({ filter: /^\.\//, namespace: SDK_NAMESPACE }, ({ path }) => ({
+    path: path.slice('./'.length),
+    namespace: SDK_NAMESPACE,
+  }));
+  build.onLoad({ filter: /.*/, namespace: SDK_NAMESPACE }, async ({ path }) => ({
+    contents: await readFile(join(SDK_DIRECTORY, path), 'utf8'),
+    loader: 'ts',
+  }));
+}
+
+/** The one door for files: refuses what is not the project's, and prepares dependencies. */
+function files(build: PluginBuild, root: string): void {
+  build.onLoad({ filter: /.*/, namespace: 'file' }, async ({ path }) => {
+    const real = await realpath(path);
+    const within = relative(root, real);
+    if (within.startsWith('..') || isAbsolute(within)) return { errors: [{ text: outside(path) }] };
+    if (!within.includes('node_modules') || !/\.[cm]?js$/.test(real)) return undefined;
+    let contents = await readFile(real, 'utf8');
+    const playwright = PLAYWRIGHT_ROOT.exec(real)?.[0];
+    if (playwright) {
+      contents = contents.replace(PLAYWRIGHT_JSON, (_, name: string) => {
+        return `require(${JSON.stringify(join(playwright, `${name}.json`))})`;
+      });
+    }
+    return { contents: contents + nameOnly(basename(real)), loader: 'js' };
+  });
+}
+
+/** Frames of a dependency name its file and no line: with its sources, playwright-core alone maps to 14 MB. */
+function nameOnly(file: string): string {
+  const map = JSON.stringify({
+    version: 3,
+    sources: [file],
+    sourcesContent: [''],
+    mappings: 'AAAA',
+  });
+  const data = Buffer.from(map).toString('base64');
+  return `\n//# sourceMappingURL=data:application/json;base64,${data}`;
+}
+
+function outside(path: string): string {
+  const name = /.*[/\\]node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/.exec(path)?.[1];
+  return name
+    ? `the package "${name}" is not installed in the project; add it to package.json`
+    : 'the import leads outside the project';
+}
