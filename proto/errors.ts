@@ -38,6 +38,7 @@ export const REASONS = {
   ENDPOINT_EXISTS: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  TOO_MANY_WEBHOOKS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   LEASE_LOST: { code: Code.ABORTED, http: 409, retry: 'no' },
   SESSION_ENDED: { code: Code.FAILED_PRECONDITION, http: 410, retry: 'no' },
   RECORDING_EXPIRED: { code: Code.NOT_FOUND, http: 410, retry: 'no' },
