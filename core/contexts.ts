@@ -1,0 +1,142 @@
+/**
+ * Contexts: stored, encrypted browser user-data directories. active -> deleted, once.
+ * A context owns an RSA key pair from the pool for life; the client encrypts with its public half.
+ * interface.md 2.1 and 4.1; reference.md, part 5.
+ */
+import { Fault, invalidField, notFound } from '../proto/errors.ts';
+import type { Context, ContextServiceService } from '../proto/gen/tabern/v1/contexts.pb.ts';
+import type { Call, Handlers } from '../proto/rpc.ts';
+import { isId, newId } from './ids.ts';
+import type { KeyPool } from './keys/pool.ts';
+import { readPage } from './page.ts';
+import type { ContextRow } from './store/types/contexts.ts';
+import type { Store } from './store/types.ts';
+
+/** In characters (code points) after trimming. Source: interface.md 4.1. */
+const NAME_MAX_LENGTH = 128;
+/** Source: interface.md 2.1; the only one supported. */
+const CIPHER_ALGORITHM = 'AES-256-CBC';
+/** In bytes. */
+const INITIALIZATION_VECTOR_SIZE = 16;
+const WHITE_SPACE = /^[\p{White_Space}\uFEFF]$/u;
+
+type Options = {
+  store: Store;
+  keys: KeyPool;
+  /** Whose key the call carries. */
+  callerOf: (call: Call) => Promise<{ projectId: string }>;
+  now: () => number;
+};
+
+export function contextService(options: Options): Handlers<typeof ContextServiceService> {
+  const { store, callerOf, now } = options;
+
+  async function find(id: string, call: Call): Promise<ContextRow> {
+    const { projectId } = await callerOf(call);
+    // A context id is a plain string in the reference: one that is no UUID is unknown, not malformed.
+    const row = isId(id) ? await store.getContext({ id, projectId }) : undefined;
+    if (!row) throw notFound('Context', id);
+    return row;
+  }
+
+  return {
+    async createContext(request, call) {
+      const { projectId } = await callerOf(call);
+      if (request.projectId !== undefined && request.projectId !== projectId) {
+        throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', {
+          projectId: request.projectId,
+        });
+      }
+      const name = request.name === undefined ? null : checkedName(request.name);
+      return toCreated(await createWhenKeyed(options, { projectId, name }, call));
+    },
+
+    async getContext({ id }, call) {
+      return { context: toProto(await find(id, call)) };
+    },
+
+    async listContexts(request, call) {
+      const { projectId } = await callerOf(call);
+      return readPage(request, (page) => store.listContexts({ ...page, projectId }), toProto);
+    },
+
+    /** The reference once rotated an upload URL here; there is nothing left to change. */
+    async updateContext({ id }, call) {
+      return toCreated(await find(id, call));
+    },
+
+    async deleteContext({ id }, call) {
+      const { projectId } = await callerOf(call);
+      const isDeleted = isId(id) && (await store.deleteContext({ id, projectId, at: now() }));
+      if (!isDeleted) throw notFound('Context', id);
+      return {};
+    },
+  };
+}
+
+/** Waits for a key pair when the pool is empty, within the call's deadline. */
+async function createWhenKeyed(
+  { store, keys, now }: Options,
+  { projectId, name }: { projectId: string; name: string | null },
+  call: Call,
+): Promise<ContextRow> {
+  const wanted = { id: newId(), projectId, name, nameKey: name === null ? null : nameKey(name) };
+  for (;;) {
+    const made = await store.createContext({ ...wanted, at: now() });
+    switch (made.outcome) {
+      case 'created':
+        keys.taken();
+        return made.context;
+      case 'name-taken':
+        throw new Fault('CONTEXT_NAME_TAKEN', `A context named "${name}" already exists.`, {
+          name: name ?? '',
+        });
+      case 'no-key':
+        await keys.wait(call);
+    }
+  }
+}
+
+/** The name as stored. */
+function checkedName(text: string): string {
+  const name = trimmed(text);
+  const length = [...name].length;
+  if (length < 1 || length > NAME_MAX_LENGTH) {
+    throw invalidField('name', `must be 1 to ${NAME_MAX_LENGTH} characters.`);
+  }
+  if (!name.isWellFormed()) throw invalidField('name', 'must be well-formed Unicode.');
+  return name;
+}
+
+/** Every white space of Unicode: `trim()` alone leaves U+0085. Character by character: a pattern would be quadratic. */
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && WHITE_SPACE.test(text.charAt(start))) start += 1;
+  while (end > start && WHITE_SPACE.test(text.charAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+/** Names with one key are the same name. Lower case may leave what NFC composes, so it is composed again. */
+function nameKey(name: string): string {
+  return name.normalize('NFC').toLowerCase().normalize('NFC');
+}
+
+function toCreated({ id, publicKey }: ContextRow) {
+  return {
+    id,
+    publicKey,
+    cipherAlgorithm: CIPHER_ALGORITHM,
+    initializationVectorSize: INITIALIZATION_VECTOR_SIZE,
+  };
+}
+
+function toProto({ id, projectId, name, createdAt, updatedAt }: ContextRow): Context {
+  return {
+    id,
+    projectId,
+    createdAt: new Date(createdAt),
+    updatedAt: new Date(updatedAt),
+    name: name ?? undefined,
+  };
+}

@@ -1,0 +1,208 @@
+/**
+ * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended. Only the gateway token
+ * opens this service. Core holds the secrets and signs at claim time; a sender gets URL, headers and bytes.
+ * spec/webhooks.md 3.1, 3.9. The states are in store/sqlite/deliveries.ts and attempts.ts.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault, invalidField } from '../proto/errors.ts';
+import type {
+  AttemptReport,
+  Claim,
+  DeliveryServiceService,
+} from '../proto/gen/tabern/v1/deliveries.pb.ts';
+import type { Log } from '../proto/log.ts';
+import type { Call, Handlers } from '../proto/rpc.ts';
+import { DISABLE_AFTER_MS } from './delivery/disable.ts';
+import { jitterOf } from './delivery/schedule.ts';
+import { signatureHeaders } from './delivery/sign.ts';
+import { isId } from './ids.ts';
+import type { Sealer } from './seal.ts';
+import type { AttemptEnd, Claimed, ClaimedRow } from './store/types/deliveries.ts';
+import type { Store } from './store/types.ts';
+import { secretPlace } from './webhooks.ts';
+
+/** Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source: spec/webhooks.md 3.1. */
+const BATCH_MAX = 64;
+/** In milliseconds. Source: spec/webhooks.md 3.1. */
+const WAIT_MAX_MS = 5_000;
+/** In milliseconds. Due times are read again this often: timers drift, and one above 2^31 ms fires at once. */
+const LOOK_AGAIN_MS = 1_000;
+/** In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is gone. */
+const LEASE_MS = 45_000;
+/** Deliveries of one webhook in flight at once: what keeps a hung endpoint from the others. Source: spec/webhooks.md. */
+const PER_WEBHOOK_MAX = 8;
+/** In bytes of the answer's body. Source: spec/webhooks.md 3.5. */
+const RESPONSE_KEPT_BYTES = 1_024;
+/** In characters. Ours: one sentence. */
+const ERROR_MAX_LENGTH = 300;
+const NAME_MAX_LENGTH = 128;
+const USER_AGENT = 'tabern-webhooks/1';
+
+type Options = {
+  store: Store;
+  sealer: Sealer;
+  /** Throws unless the call carries the gateway token. */
+  authorize: (call: Call) => void | Promise<void>;
+  log: Log;
+  now: () => number;
+  /** From [0, 1), for the jitter. */
+  random?: () => number;
+  disableAfterMs?: number;
+};
+
+export function deliveryService(options: Options): Handlers<typeof DeliveryServiceService> {
+  const { store, authorize, log, now } = options;
+  const { random = Math.random, disableAfterMs = DISABLE_AFTER_MS } = options;
+
+  function claim(sender: { senderId: string; instanceId: string }, max: number): Promise<Claimed> {
+    const at = now();
+    const leaseUntil = at + LEASE_MS;
+    const jitter = jitterOf(random());
+    return store.claimDeliveries({
+      ...sender,
+      max,
+      perWebhookMax: PER_WEBHOOK_MAX,
+      at,
+      leaseUntil,
+      jitter,
+    });
+  }
+
+  return {
+    async claimDeliveries(request, call) {
+      await authorize(call);
+      const { senderId, instanceId, max, waitMs } = checkedClaim(request);
+      const giveUpAt = now() + waitMs;
+      const wakes = listen(store);
+      try {
+        for (;;) {
+          wakes.clear();
+          const claimed = await claim({ senderId, instanceId }, max);
+          const leftMs = giveUpAt - now();
+          if (claimed.claims.length > 0 || leftMs <= 0) return { claims: signed(claimed, options) };
+          const dueMs = (claimed.nextDue ?? Number.POSITIVE_INFINITY) - now();
+          await wakes.next(Math.max(1, Math.min(leftMs, dueMs, LOOK_AGAIN_MS)), call.signal);
+          // Who left cannot send: nothing may be claimed for them.
+          if (call.signal.aborted) return { claims: [] };
+        }
+      } finally {
+        wakes.end();
+      }
+    },
+
+    async reportAttempts({ senderId, instanceId, reports }, call) {
+      await authorize(call);
+      checkSender(senderId, instanceId);
+      if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
+      const ends = reports.map((report) => endOf(report, jitterOf(random())));
+      const { disabled } = await store.reportAttempts({ ends, at: now(), disableAfterMs });
+      for (const webhookId of disabled) {
+        log.warn({ webhookId, reason: 'failing_5d' }, 'a webhook was disabled');
+      }
+      return {};
+    },
+  };
+}
+
+function checkedClaim<
+  R extends { senderId: string; instanceId: string; max: number; waitMs: number },
+>(request: R): R {
+  checkSender(request.senderId, request.instanceId);
+  if (request.max < 1 || request.max > BATCH_MAX) {
+    throw invalidField('max', `must be 1 to ${BATCH_MAX}.`);
+  }
+  if (request.waitMs > WAIT_MAX_MS) throw invalidField('waitMs', `must be 0 to ${WAIT_MAX_MS}.`);
+  return request;
+}
+
+function checkSender(senderId: string, instanceId: string): void {
+  if (senderId === '' || senderId.length > NAME_MAX_LENGTH) {
+    throw invalidField('senderId', `must be 1 to ${NAME_MAX_LENGTH} characters.`);
+  }
+  if (!isId(instanceId)) throw invalidField('instanceId', 'must be a UUID.');
+}
+
+/** The wakes of deliveries from now on; one that comes before `next` is not lost. */
+function listen(store: Store) {
+  let woken = Promise.withResolvers<void>();
+  const end = store.onWake('deliveries', () => woken.resolve());
+  return {
+    end,
+    clear() {
+      woken = Promise.withResolvers<void>();
+    },
+    /** Until a wake, the end of the call, or that much time. */
+    async next(ms: number, signal: AbortSignal): Promise<void> {
+      const over = new AbortController();
+      const either = AbortSignal.any([signal, over.signal]);
+      const timer = sleep(ms, undefined, { signal: either }).catch(() => undefined);
+      await Promise.race([woken.promise, timer]);
+      over.abort();
+    },
+  };
+}
+
+/** The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it drains as a failure. */
+function signed({ claims, secrets }: Claimed, { sealer, log, now }: Options): Claim[] {
+  const timestampS = Math.floor(now() / 1_000);
+  const keysOf = new Map<string, Uint8Array[]>();
+  const keys = (webhookId: string) => {
+    const known = keysOf.get(webhookId);
+    if (known) return known;
+    const opened = (secrets[webhookId] ?? []).map(({ seq, sealed }) =>
+      sealer.open(sealed, secretPlace(webhookId, seq)),
+    );
+    keysOf.set(webhookId, opened);
+    return opened;
+  };
+  return claims.flatMap((row) => {
+    try {
+      return [toClaim(row, timestampS, keys(row.webhookId))];
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      log.error({ err: error, webhookId: row.webhookId }, 'a delivery cannot be signed');
+      return [];
+    }
+  });
+}
+
+function toClaim(row: ClaimedRow, timestampS: number, keys: Uint8Array[]): Claim {
+  const { deliveryId, claimSeq, attemptId, webhookId, endpoint, eventId, n } = row;
+  const body = Buffer.from(row.body.buffer, row.body.byteOffset, row.body.byteLength);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': USER_AGENT,
+    'x-svc-webhook-attempt': String(n),
+    ...signatureHeaders({ id: eventId, timestampS, body }, keys),
+  };
+  return { deliveryId, claimSeq, attemptId, webhookId, endpoint, headers, body };
+}
+
+const OUTCOMES = {
+  UNSENT: 'unsent',
+  OK: 'ok',
+  HTTP: 'http',
+  TIMEOUT: 'timeout',
+  DNS: 'dns',
+  CONNECT: 'connect',
+  TLS: 'tls',
+  BLOCKED: 'blocked',
+  RESET: 'reset',
+  PROTOCOL: 'protocol',
+} as const satisfies Record<AttemptReport['outcome'], AttemptEnd['outcome']>;
+
+function endOf(report: AttemptReport, jitter: number): AttemptEnd {
+  const { deliveryId, claimSeq, attemptId, status, latencyMs } = report;
+  return {
+    deliveryId,
+    claimSeq,
+    attemptId,
+    outcome: OUTCOMES[report.outcome],
+    status,
+    latencyMs,
+    error: report.error.slice(0, ERROR_MAX_LENGTH),
+    response: report.response.subarray(0, RESPONSE_KEPT_BYTES),
+    retryAfterS: report.retryAfterSeconds ?? null,
+    jitter,
+  };
+}
