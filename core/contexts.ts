@@ -5,7 +5,8 @@
  */
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { Context, ContextServiceService } from '../proto/gen/tabern/v1/contexts.pb.ts';
-import type { Call, Handlers } from '../proto/rpc.ts';
+import type { Call } from '../proto/rpc.ts';
+import type { ProjectCaller, Service } from './call.ts';
 import { isId, newId } from './ids.ts';
 import type { KeyPool } from './keys/pool.ts';
 import { readPage } from './page.ts';
@@ -23,16 +24,15 @@ const WHITE_SPACE = /^[\p{White_Space}\uFEFF]$/u;
 type Options = {
   store: Store;
   keys: KeyPool;
-  /** Whose key the call carries. */
-  callerOf: (call: Call) => Promise<{ projectId: string }>;
   now: () => number;
 };
 
-export function contextService(options: Options): Handlers<typeof ContextServiceService> {
-  const { store, callerOf, now } = options;
+export function contextService(
+  options: Options,
+): Service<typeof ContextServiceService, ProjectCaller> {
+  const { store, now } = options;
 
-  async function find(id: string, call: Call): Promise<ContextRow> {
-    const { projectId } = await callerOf(call);
+  async function find(id: string, projectId: string): Promise<ContextRow> {
     // A context id is a plain string in the reference: one that is no UUID is unknown, not malformed.
     const row = isId(id) ? await store.getContext({ id, projectId }) : undefined;
     if (!row) throw notFound('Context', id);
@@ -40,8 +40,7 @@ export function contextService(options: Options): Handlers<typeof ContextService
   }
 
   return {
-    async createContext(request, call) {
-      const { projectId } = await callerOf(call);
+    async createContext(request, { projectId, call }) {
       if (request.projectId !== undefined && request.projectId !== projectId) {
         throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', {
           projectId: request.projectId,
@@ -51,22 +50,20 @@ export function contextService(options: Options): Handlers<typeof ContextService
       return toCreated(await createWhenKeyed(options, { projectId, name }, call));
     },
 
-    async getContext({ id }, call) {
-      return { context: toProto(await find(id, call)) };
+    async getContext({ id }, { projectId }) {
+      return { context: toProto(await find(id, projectId)) };
     },
 
-    async listContexts(request, call) {
-      const { projectId } = await callerOf(call);
+    async listContexts(request, { projectId }) {
       return readPage(request, (page) => store.listContexts({ ...page, projectId }), toProto);
     },
 
     /** The reference once rotated an upload URL here; there is nothing left to change. */
-    async updateContext({ id }, call) {
-      return toCreated(await find(id, call));
+    async updateContext({ id }, { projectId }) {
+      return toCreated(await find(id, projectId));
     },
 
-    async deleteContext({ id }, call) {
-      const { projectId } = await callerOf(call);
+    async deleteContext({ id }, { projectId }) {
       const isDeleted = isId(id) && (await store.deleteContext({ id, projectId, at: now() }));
       if (!isDeleted) throw notFound('Context', id);
       return {};

@@ -11,7 +11,7 @@ import type {
   DeliveryServiceService,
 } from '../proto/gen/tabern/v1/deliveries.pb.ts';
 import type { Log } from '../proto/log.ts';
-import type { Call, Handlers } from '../proto/rpc.ts';
+import type { MachineCaller, Service } from './call.ts';
 import { DISABLE_AFTER_MS } from './delivery/disable.ts';
 import { jitterOf } from './delivery/schedule.ts';
 import { signatureHeaders } from './delivery/sign.ts';
@@ -41,8 +41,6 @@ const USER_AGENT = 'tabern-webhooks/1';
 type Options = {
   store: Store;
   sealer: Sealer;
-  /** Throws unless the call carries the gateway token. */
-  authorize: (call: Call) => void | Promise<void>;
   log: Log;
   now: () => number;
   /** From [0, 1), for the jitter. */
@@ -50,8 +48,10 @@ type Options = {
   disableAfterMs?: number;
 };
 
-export function deliveryService(options: Options): Handlers<typeof DeliveryServiceService> {
-  const { store, authorize, log, now } = options;
+export function deliveryService(
+  options: Options,
+): Service<typeof DeliveryServiceService, MachineCaller> {
+  const { store, log, now } = options;
   const { random = Math.random, disableAfterMs = DISABLE_AFTER_MS } = options;
 
   function claim(sender: { senderId: string; instanceId: string }, max: number): Promise<Claimed> {
@@ -69,8 +69,7 @@ export function deliveryService(options: Options): Handlers<typeof DeliveryServi
   }
 
   return {
-    async claimDeliveries(request, call) {
-      await authorize(call);
+    async claimDeliveries(request, { call }) {
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
       const giveUpAt = now() + waitMs;
       const wakes = listen(store);
@@ -90,8 +89,7 @@ export function deliveryService(options: Options): Handlers<typeof DeliveryServi
       }
     },
 
-    async reportAttempts({ senderId, instanceId, reports }, call) {
-      await authorize(call);
+    async reportAttempts({ senderId, instanceId, reports }) {
       checkSender(senderId, instanceId);
       if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
       const ends = reports.map((report) => endOf(report, jitterOf(random())));

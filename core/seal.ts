@@ -11,7 +11,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  unlinkSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
@@ -112,11 +112,12 @@ function readKey(path: string): Buffer | undefined {
 function makeKey(path: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   const directory = dirname(path);
-  const aside = `${path}.${process.pid}.new`;
+  const aside = `${path}.new`;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+  rmSync(aside, { force: true });
   writeFileSync(aside, `${key.toString('base64')}\n`, { mode: 0o600, flush: true });
   linkSync(aside, path);
-  unlinkSync(aside);
+  rmSync(aside);
   const opened = openSync(directory, 'r');
   fsyncSync(opened);
   closeSync(opened);

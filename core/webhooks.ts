@@ -7,7 +7,7 @@ import type { BlockList } from 'node:net';
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { Webhook, WebhookServiceService } from '../proto/gen/tabern/v1/webhooks.pb.ts';
 import { must } from '../proto/must.ts';
-import type { Call, Handlers } from '../proto/rpc.ts';
+import type { ProjectCaller, Service } from './call.ts';
 import { checkEndpoint } from './delivery/endpoint.ts';
 import { SECRET_BYTES, writeSecret } from './delivery/sign.ts';
 import { isId, newId } from './ids.ts';
@@ -38,7 +38,6 @@ const OVERLAP_MS = 24 * 3_600_000;
 type Options = {
   store: Store;
   sealer: Sealer;
-  callerOf: (call: Call) => Promise<{ projectId: string }>;
   now: () => number;
   /** Addresses that are allowed beside the public ones. */
   allow: BlockList;
@@ -49,19 +48,13 @@ export function secretPlace(webhookId: string, seq: number): string {
   return `webhook_secrets/${webhookId}/${seq}`;
 }
 
-export function webhookService(options: Options): Handlers<typeof WebhookServiceService> {
-  const { store, sealer, callerOf, now, allow } = options;
-
-  /** The caller's project and the id, which the reference types as a UUID: anything else is malformed. */
-  async function wanted(id: string, call: Call) {
-    const { projectId } = await callerOf(call);
-    if (!isId(id)) throw invalidField('id', 'must be a UUID.');
-    return { id, projectId };
-  }
+export function webhookService(
+  options: Options,
+): Service<typeof WebhookServiceService, ProjectCaller> {
+  const { store, sealer, now, allow } = options;
 
   return {
-    async createWebhook({ endpoint, eventTypes }, call) {
-      const { projectId } = await callerOf(call);
+    async createWebhook({ endpoint, eventTypes }, { projectId }) {
       const { key } = checkedEndpoint(endpoint, allow);
       const types = checkedTypes(eventTypes);
       const id = newId();
@@ -72,19 +65,18 @@ export function webhookService(options: Options): Handlers<typeof WebhookService
       return { webhook: { ...toProto(taken(made)), secret: writeSecret(secret) } };
     },
 
-    async listWebhooks(request, call) {
-      const { projectId } = await callerOf(call);
+    async listWebhooks(request, { projectId }) {
       return readPage(request, (page) => store.listWebhooks({ ...page, projectId }), toProto);
     },
 
-    async getWebhook({ id }, call) {
-      const row = await store.getWebhook(await wanted(id, call));
+    async getWebhook({ id }, caller) {
+      const row = await store.getWebhook(wanted(id, caller));
       if (!row) throw notFound('Webhook', id);
       return { webhook: toProto(row) };
     },
 
-    async updateWebhook({ id, endpoint: text, eventTypes }, call) {
-      const own = await wanted(id, call);
+    async updateWebhook({ id, endpoint: text, eventTypes }, caller) {
+      const own = wanted(id, caller);
       if (text === undefined && eventTypes.length === 0) {
         throw invalidField('endpoint', 'or `eventTypes` must be given.');
       }
@@ -96,16 +88,22 @@ export function webhookService(options: Options): Handlers<typeof WebhookService
       return { webhook: toProto(taken(written)) };
     },
 
-    async deleteWebhook({ id }, call) {
-      const isDeleted = await store.deleteWebhook({ ...(await wanted(id, call)), at: now() });
+    async deleteWebhook({ id }, caller) {
+      const isDeleted = await store.deleteWebhook({ ...wanted(id, caller), at: now() });
       if (!isDeleted) throw notFound('Webhook', id);
       return {};
     },
 
-    async rotateSecret({ id, revokeImmediately }, call) {
-      return { secret: await rotate(options, await wanted(id, call), revokeImmediately) };
+    async rotateSecret({ id, revokeImmediately }, caller) {
+      return { secret: await rotate(options, wanted(id, caller), revokeImmediately) };
     },
   };
+}
+
+/** The caller's own; the reference types the id as a UUID, so anything else is malformed. */
+function wanted(id: string, { projectId }: ProjectCaller) {
+  if (!isId(id)) throw invalidField('id', 'must be a UUID.');
+  return { id, projectId };
 }
 
 /** Ours: two rotations at once both succeed, one after the other; more than this in one moment is a mistake. */
