@@ -1,0 +1,170 @@
+/**
+ * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities, a file system of
+ * the named mounts only. A process in it is never root of this machine: a root runner gives each jail a uid of its own.
+ *
+ * A root runner starts two bwraps in a row. The outer one, still root and without namespaces but for mounts, makes the
+ * mounts reachable (they lie below 0700 directories that the jail's uid cannot pass); then setpriv drops to the uid and
+ * the inner one builds the jail. Where root may not mount (a container), the inner one alone is tried.
+ */
+import type { Log } from '../../proto/log.ts';
+import type { Exit, Jail, JailSpec, Rung } from './ladder.ts';
+import { giveTo, start } from './launch.ts';
+import { programMounts } from './libs.ts';
+import { findProgram, limitArgv } from './limits.ts';
+import { lendUid } from './uids.ts';
+
+/** Not 0 and not 65534: files of unmapped owners show as 65534 in there and would look like its own. */
+const INSIDE_UID = '1000';
+/** In the outer bwrap's private view only: the source of a mount is looked up before this covers it. */
+const STAGE = '/tmp';
+/** Ours: a probe takes about 20 ms. */
+const PROBE_TIMEOUT_MS = 10_000;
+
+/**
+ * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so that its death would leave the
+ * inner one alive (seen). It may signal the pid 1 that it made, which is root still, and with that all below it dies.
+ * It keeps the machine's /proc: bwrap covers parts of a new one, and the kernel then refuses the inner one its own.
+ */
+const OUTER_END = ['--unshare-pid', '--die-with-parent', '--'];
+
+type Tools = { bwrap: string; prlimit: string | undefined; setpriv: string | undefined };
+/** How a root runner gets from root to the jail's uid. */
+type Way = 'staged' | 'direct';
+
+export const bwrapRung: Rung = {
+  level: 'bwrap',
+  async open(log) {
+    const bwrap = findProgram('bwrap');
+    if (bwrap === undefined) return { why: 'bubblewrap is not installed' };
+    const tools = { bwrap, prlimit: findProgram('prlimit'), setpriv: findProgram('setpriv') };
+    if (tools.prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
+    const isRoot = process.getuid?.() === 0;
+    const ways: Way[] = isRoot && tools.setpriv !== undefined ? ['staged', 'direct'] : ['direct'];
+    let why = '';
+    for (const way of ways) {
+      const jail = openWay(tools, way, isRoot);
+      const failure = await probe(jail);
+      if (failure === undefined) {
+        log.info({ way, ownUid: isRoot }, 'sandbox is bwrap');
+        return jail;
+      }
+      why = failure;
+    }
+    return { why };
+  },
+};
+
+function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
+  return {
+    level: 'bwrap',
+    hasOwnNetwork: true,
+    launch(spec) {
+      const lent = isRoot ? lendUid() : undefined;
+      if (lent) {
+        const writable = spec.mounts.filter((mount) => mount.writable === true);
+        for (const { from } of writable) giveTo(lent.uid, from);
+      }
+      const limits = limitArgv(tools.prlimit, spec.limits, lent !== undefined);
+      const isStaged = way === 'staged' && lent !== undefined;
+      const command = isStaged
+        ? [...limits, ...stagedArgv(tools, spec, lent.uid)]
+        : [...limits, tools.bwrap, ...bwrapArgv(spec)];
+      const { child, exited } = start({
+        argv: command,
+        env: {},
+        stdio: spec.stdio,
+        cwd: '/',
+        ...(lent && !isStaged ? { uid: lent.uid } : {}),
+      });
+      return {
+        child,
+        exited: exited.finally(() => lent?.[Symbol.dispose]()),
+        // the kernel ends the jail's pid 1, and with it the jail, when bwrap dies (--die-with-parent)
+        kill: () => void child.kill('SIGKILL'),
+      };
+    },
+  };
+}
+
+/** Words of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the stage. */
+function stagedArgv(tools: Tools, spec: JailSpec, uid: number): string[] {
+  const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
+  const binds = staged.flatMap(({ from, staged, writable }) => [
+    writable === true ? '--bind' : '--ro-bind',
+    from,
+    staged,
+  ]);
+  const mounts = staged.map(({ staged, ...mount }) => ({ ...mount, from: staged }));
+  return [
+    tools.bwrap,
+    ...['--dev-bind', '/', '/', '--tmpfs', STAGE, ...binds, ...OUTER_END, String(tools.setpriv)],
+    ...[`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--', tools.bwrap],
+    ...bwrapArgv({ ...spec, mounts }),
+  ];
+}
+
+/** The words after `bwrap`. */
+export function bwrapArgv(spec: JailSpec): string[] {
+  const at = (inside: string): string => inside;
+  return [
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-net'],
+    ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
+    ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
+    ...(spec.nestedNamespaces ? [] : ['--disable-userns']),
+    // without a reaper, the process is pid 1: it cannot kill or stop itself, and there is one process less
+    ...(spec.hasChildren === true || spec.nestedNamespaces ? [] : ['--as-pid-1']),
+    ...['--proc', '/proc', '--dev', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/dev/shm'],
+    ...['--remount-ro', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/tmp'],
+    ...spec.mounts.flatMap(({ from, to, writable }) => [
+      writable === true ? '--bind' : '--ro-bind',
+      from,
+      to,
+    ]),
+    ...['--remount-ro', '/', '--chdir', '/', '--clearenv'],
+    ...Object.entries(spec.env(at)).flatMap(([name, value]) => ['--setenv', name, value]),
+    '--',
+    ...spec.argv(at),
+  ];
+}
+
+/** Runs this node in the jail: undefined when it works, else what it said. */
+async function probe(jail: Jail): Promise<string | undefined> {
+  const jailed = jail.launch({
+    argv: () => ['/bin/node', '--version'],
+    mounts: await programMounts(process.execPath, '/bin/node'),
+    env: () => ({}),
+    tmpBytes: 1 << 20,
+    limits: { files: 256 },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    nestedNamespaces: false,
+  });
+  let said = '';
+  jailed.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(0, 500);
+  });
+  const timer = setTimeout(jailed.kill, PROBE_TIMEOUT_MS);
+  const exit: Exit = await jailed.exited;
+  clearTimeout(timer);
+  if (exit.code === 0) return undefined;
+  return said.trim() || `a probe ended with ${exit.signal ?? exit.code}`;
+}
+
+/** Whether a jailed process can make namespaces of its own, as Chrome's sandbox does. Asked once per start. */
+export async function canNest(jail: Jail, log: Log): Promise<boolean> {
+  const unshare = findProgram('unshare');
+  if (jail.level === 'none') return process.getuid?.() !== 0;
+  if (unshare === undefined) return true; // Chrome itself will say
+  const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
+  const jailed = jail.launch({
+    argv: () => ['/bin/unshare', ...nested, '/bin/unshare', '--version'],
+    mounts: await programMounts(unshare, '/bin/unshare'),
+    env: () => ({}),
+    tmpBytes: 1 << 20,
+    limits: { files: 256 },
+    stdio: 'ignore',
+    nestedNamespaces: true,
+  });
+  const { code } = await jailed.exited;
+  if (code !== 0) log.warn('no nested user namespaces: Chrome runs without its own sandbox');
+  return code === 0;
+}

@@ -1,0 +1,89 @@
+/**
+ * Opens the jail that everything untrusted runs in: a function's host and Chrome. The ladder is tried from the top and
+ * fails closed: with no rung that really works here the runner does not start, unless the operator says `none`.
+ */
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import type { Log } from '../../proto/log.ts';
+import { bwrapRung } from './bwrap.ts';
+import type { JailLimits } from './limits.ts';
+import { openNone } from './none.ts';
+
+export type Mount = {
+  /** A path of this machine. */
+  from: string;
+  /** Where the jailed process finds it. */
+  to: string;
+  writable?: boolean;
+};
+
+/** Gives the path under which the jailed process finds what the spec calls `inside`. */
+export type At = (inside: string) => string;
+
+export type JailSpec = {
+  argv: (at: At) => string[];
+  /** In order: a later one may lie inside an earlier one. Writable ones become the jail's own (chown). */
+  mounts: Mount[];
+  /** The whole environment. It shows in the process list: no secrets. */
+  env: (at: At) => Record<string, string>;
+  /** Of /tmp, and again of /dev/shm. */
+  tmpBytes: number;
+  limits: JailLimits;
+  stdio: StdioOptions;
+  /** Whether it may make user namespaces of its own: Chrome's sandbox needs them, nothing else does. */
+  nestedNamespaces: boolean;
+  /** It has children that may be orphaned: pid 1 of the jail is a reaper then. Else the process itself is pid 1. */
+  hasChildren?: boolean;
+};
+
+export type Exit = { code: number | null; signal: NodeJS.Signals | null };
+
+export type Jailed = {
+  child: ChildProcess;
+  /** Settles once, when the process is gone; never rejects (a program that cannot start exits 127). */
+  exited: Promise<Exit>;
+  /** SIGKILL to the whole tree; harmless when it is gone. */
+  kill(): void;
+};
+
+export type Jail = {
+  level: 'bwrap' | 'none';
+  /** Whether each jail has a network of its own without a way out. */
+  hasOwnNetwork: boolean;
+  launch(spec: JailSpec): Jailed;
+};
+
+/** No rung works here. Its message tells the operator what to do. */
+export class JailError extends Error {
+  override readonly name = 'JailError';
+}
+
+/** One way to contain a process: the jail, or why it does not work on this machine. */
+export type Rung = {
+  level: Jail['level'];
+  open(log: Log): Promise<Jail | { why: string }>;
+};
+
+/** Best first. Landlock (no namespaces needed) takes its place below bwrap when it is built. */
+const RUNGS: readonly Rung[] = [bwrapRung];
+
+/** Opens the best rung that works; each is tried once with a real process. Throws JailError. */
+export async function openJail(options: {
+  sandbox: 'auto' | 'bwrap' | 'none';
+  log: Log;
+}): Promise<Jail> {
+  const { sandbox, log } = options;
+  if (sandbox === 'none') {
+    log.warn('sandbox is off: functions and Chrome can read and reach all that this user can');
+    return openNone(log);
+  }
+  const reasons: string[] = [];
+  for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
+    const opened = await rung.open(log);
+    if (!('why' in opened)) return opened;
+    reasons.push(`${rung.level}: ${opened.why}`);
+  }
+  throw new JailError(
+    `no sandbox works here (${reasons.join('; ')}). Install bubblewrap (apt install bubblewrap) and allow user ` +
+      'namespaces, or set TABERN_SANDBOX=none at your own risk: functions and pages can then read this machine',
+  );
+}

@@ -1,0 +1,44 @@
+/** Starts a process and watches its end: what the rungs share. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { lchownSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { must } from '../../proto/must.ts';
+import type { Exit } from './ladder.ts';
+
+/** What a shell answers for a program that cannot be started. */
+const CANNOT_START: Exit = { code: 127, signal: null };
+
+export type Command = {
+  argv: readonly string[];
+  env: Record<string, string>;
+  stdio: StdioOptions;
+  cwd?: string;
+  uid?: number;
+  /** A process group of its own, so that the group can be killed. */
+  ownGroup?: boolean;
+};
+
+/** Never throws for a program that cannot start: it exits 127. */
+export function start(command: Command): { child: ChildProcess; exited: Promise<Exit> } {
+  const { argv, env, stdio, cwd, uid, ownGroup = false } = command;
+  const child = spawn(must(argv[0], 'a program'), argv.slice(1), {
+    env,
+    stdio,
+    detached: ownGroup,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  const { promise: exited, resolve } = Promise.withResolvers<Exit>();
+  child.on('exit', (code, signal) => resolve({ code, signal }));
+  child.on('error', () => {
+    if (child.pid === undefined) resolve(CANNOT_START);
+  });
+  return { child, exited };
+}
+
+/** Gives a file, socket or whole directory to a uid. Links are not followed: a former jail may have left them. */
+export function giveTo(uid: number, path: string): void {
+  lchownSync(path, uid, uid);
+  if (!lstatSync(path).isDirectory()) return;
+  for (const name of readdirSync(path)) giveTo(uid, join(path, name));
+}
