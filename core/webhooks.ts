@@ -4,11 +4,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { BlockList } from 'node:net';
+import { checkEndpoint } from '../proto/endpoint.ts';
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { Webhook, WebhookServiceService } from '../proto/gen/tabern/v1/webhooks.pb.ts';
 import { must } from '../proto/must.ts';
 import type { ProjectCaller, Service } from './call.ts';
-import { checkEndpoint } from './delivery/endpoint.ts';
+
 import { SECRET_BYTES, writeSecret } from './delivery/sign.ts';
 import { isId, newId } from './ids.ts';
 import { readPage } from './page.ts';

@@ -1,9 +1,10 @@
 /**
- * Which URLs may be a webhook's endpoint, as far as the text tells: scheme, port, name, literal address. Pure; what the
- * name resolves to is checked by the sender before each attempt. spec/webhooks.md 3.8.
+ * Which URLs may be a webhook's endpoint, as far as the text tells: scheme, port, name, literal address. Both sides ask:
+ * core at registration, the sender before each attempt, which then also vets what the name resolves to. Pure.
+ * Source: spec/webhooks.md 3.8.
  */
 import { type BlockList, isIP } from 'node:net';
-import { isAllowed } from '../../proto/addresses.ts';
+import { isAllowed } from './addresses.ts';
 
 /** In characters. Source: reference.md 2.4. */
 export const ENDPOINT_MAX_LENGTH = 2_048;
