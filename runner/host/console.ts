@@ -1,0 +1,140 @@
+/**
+ * What a handler prints, line by line, as it prints it. console.* and process.stdout/stderr.write of a thread are
+ * replaced once; a line belongs to the run in whose asynchronous context it was printed, so what an earlier run left
+ * behind never writes into a later one's log. Lines are posted synchronously: one printed before an endless loop arrives.
+ * Limits: 64 KiB a line (cut), 1 MiB a run with 16 bytes counted for each line (one marker line, then silence).
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Console } from 'node:console';
+import process from 'node:process';
+import { StringDecoder } from 'node:string_decoder';
+import { type Level, LINE_MAX_BYTES, type LogLine } from './messages.ts';
+
+/** In bytes, lines' own cost included. Source: design/sandbox.md 3. */
+export const RUN_MAX_BYTES = 1024 * 1024;
+/** In bytes: what an empty line counts. Ours: else a million of them would pass. */
+export const LINE_COST_BYTES = 16;
+export const MARKER = '[log cut: more than 1 MiB]';
+
+const LEVEL_OF: Readonly<Record<string, Level>> = {
+  log: 'log',
+  info: 'info',
+  debug: 'debug',
+  warn: 'warn',
+  error: 'error',
+  trace: 'error',
+};
+/** Taken before a tenant's code can replace it. */
+const now = Date.now.bind(Date);
+
+/** The log of one run. */
+export class LineSink {
+  readonly #post: (line: LogLine) => void;
+  readonly #partial = new Map<'stdout' | 'stderr', string>();
+  #bytes = 0;
+  #isOver = false;
+
+  constructor(post: (line: LogLine) => void) {
+    this.#post = post;
+  }
+
+  /** Takes text with or without line breaks; the last piece without one waits for the rest. */
+  write(stream: 'stdout' | 'stderr', level: Level, text: string): void {
+    if (this.#isOver) return;
+    const pieces = ((this.#partial.get(stream) ?? '') + text).split('\n');
+    const last = pieces.pop() ?? '';
+    for (const piece of pieces) this.#line(level, piece);
+    // a line that never ends must not grow: it is cut at its limit anyway
+    this.#partial.set(stream, last.slice(0, LINE_MAX_BYTES));
+  }
+
+  /** Writes what waits for its line break, then takes no more. */
+  close(): void {
+    for (const [stream, text] of this.#partial) {
+      if (text !== '') this.#line(stream === 'stdout' ? 'log' : 'error', text);
+    }
+    this.#isOver = true;
+  }
+
+  #line(level: Level, text: string): void {
+    if (this.#isOver) return;
+    const message = cutToBytes(text.endsWith('\r') ? text.slice(0, -1) : text, LINE_MAX_BYTES);
+    this.#bytes += Buffer.byteLength(message) + LINE_COST_BYTES;
+    if (this.#bytes > RUN_MAX_BYTES) {
+      this.#isOver = true;
+      this.#post({ level: 'warn', message: MARKER, timestamp: now() });
+      return;
+    }
+    this.#post({ level, message, timestamp: now() });
+  }
+}
+
+const runs = new AsyncLocalStorage<LineSink>();
+let current: LineSink | undefined;
+
+/** Runs `act`; what it and everything it starts prints goes to `sink`. */
+export function printingTo<T>(sink: LineSink, act: () => T): T {
+  current = sink;
+  return runs.run(sink, act);
+}
+
+/** Replaces this thread's console and standard streams. Once, before any tenant's code. */
+export function captureConsole(): void {
+  let level: Level | undefined;
+  // code that was started while the bundle loaded has no run of its own: it prints to the one that runs now
+  const sink = (): LineSink | undefined => runs.getStore() ?? current;
+  const writer = (stream: 'stdout' | 'stderr', fallback: Level) => {
+    const decoder = new StringDecoder('utf8');
+    return (chunk: unknown, encoding?: unknown, done?: unknown): boolean => {
+      const text = typeof chunk === 'string' ? chunk : decoder.write(Buffer.from(chunk as Buffer));
+      sink()?.write(stream, level ?? fallback, text);
+      const callback = typeof encoding === 'function' ? encoding : done;
+      if (typeof callback === 'function') queueMicrotask(() => callback(null));
+      return true;
+    };
+  };
+  const stdout = writer('stdout', 'log');
+  const stderr = writer('stderr', 'error');
+  Object.assign(process.stdout, { write: stdout });
+  Object.assign(process.stderr, { write: stderr });
+
+  const printer = new Console({
+    stdout: streamOf(stdout),
+    stderr: streamOf(stderr),
+    colorMode: false,
+  });
+  for (const [name, method] of Object.entries(printer)) {
+    if (typeof method !== 'function' || name === 'Console') continue;
+    const own = LEVEL_OF[name];
+    const replaced = (...args: unknown[]): unknown => {
+      const outer = level;
+      level = own ?? outer; // console.table and others print through console.log
+      try {
+        return Reflect.apply(method, printer, args);
+      } finally {
+        level = outer;
+      }
+    };
+    Object.assign(console, { [name]: replaced });
+  }
+}
+
+/** As much of a stream as Console uses. */
+function streamOf(write: (chunk: unknown) => boolean): NodeJS.WritableStream {
+  const nothing = () => stream;
+  const stream = {
+    write,
+    once: nothing,
+    on: nothing,
+    removeListener: nothing,
+    listenerCount: () => 1,
+  };
+  return stream as unknown as NodeJS.WritableStream;
+}
+
+/** The longest beginning of a text that has at most so many bytes of UTF-8. */
+export function cutToBytes(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
+  const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes);
+  return new StringDecoder('utf8').write(bytes);
+}

@@ -1,0 +1,61 @@
+/** What a handler returned or threw, as text: values in, values out. A tenant's objects may lie, throw or be huge. */
+import { inspect, types } from 'node:util';
+import { cutToBytes } from './console.ts';
+import { ERROR_TEXT_MAX_BYTES, type ErrorText } from './messages.ts';
+
+/** In bytes of JSON. Source: spec/reference.md 2.4. */
+export const RESULT_MAX_BYTES = 6 * 1024 * 1024;
+/** Taken before a tenant's code can replace it. */
+const toJson = JSON.stringify;
+/** Lines of a stack that are ours or the runtime's: they tell a user nothing. */
+const OWN_FRAME = /[/\\](?:runner[/\\]host|piscina[/\\](?:src|dist))[/\\]|\(?node:internal\//;
+/** A bundle is loaded as file:///…/fn/<sha256>.mjs; its sources are named relative to it. */
+const BUNDLE_DIR = /(?:file:\/\/)?[^\s()]*\/fn\/(?:\.\.\/)*/g;
+
+/** JSON of a handler's value; undefined when it returned none. Throws an Error that says what to do. */
+export function stringify(value: unknown): string | undefined {
+  let json: string | undefined;
+  try {
+    json = toJson(value);
+  } catch (cause) {
+    const why = textOf(() => (cause as Error).message).split('\n')[0];
+    throw new Error(`the handler's result cannot be written as JSON: ${why}`, { cause });
+  }
+  const bytes = json === undefined ? 0 : Buffer.byteLength(json);
+  if (bytes <= RESULT_MAX_BYTES) return json;
+  throw new Error(
+    `the handler's result has ${bytes} bytes of JSON; the limit is ${RESULT_MAX_BYTES} (6 MiB). Return less`,
+  );
+}
+
+/** What was thrown, whatever it is: an Error, a text, null, an object that throws when it is read. */
+export function explain(thrown: unknown): ErrorText {
+  if (!types.isNativeError(thrown) && !(thrown instanceof Error)) {
+    const shown = typeof thrown === 'string' ? thrown : textOf(() => inspect(thrown, { depth: 2 }));
+    return { name: '', message: cut(`the handler threw ${shown}`), stack: '' };
+  }
+  return {
+    name: cut(textOf(() => thrown.name)),
+    message: cut(textOf(() => thrown.message)),
+    stack: cut(ownFramesOff(textOf(() => thrown.stack))),
+  };
+}
+
+/** The stack with our frames left out and the user's files named as the user names them. */
+export function ownFramesOff(stack: string): string {
+  const lines = stack.split('\n').filter((line) => !/^\s+at /.test(line) || !OWN_FRAME.test(line));
+  return lines.join('\n').replace(BUNDLE_DIR, '');
+}
+
+function cut(text: string): string {
+  return cutToBytes(text, ERROR_TEXT_MAX_BYTES);
+}
+
+function textOf(read: () => unknown): string {
+  try {
+    const value = read();
+    return typeof value === 'string' ? value : '';
+  } catch {
+    return ''; // a getter of the tenant's threw: there is no text to show
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Whether a run left its thread as it found it: no new timers, sockets or other active resources, and every intrinsic
+ * prototype with the properties it had. Globals and module state stay: they are what warm reuse is for, as on Lambda.
+ */
+import process from 'node:process';
+
+const PROTOTYPES: readonly object[] = [
+  ...[Object, Function, Array, String, Number, Boolean, Symbol, BigInt, Date, RegExp, Error],
+  ...[Map, Set, WeakMap, WeakSet, Promise, ArrayBuffer, Uint8Array, DataView],
+].map((intrinsic) => intrinsic.prototype);
+const NAMESPACES: readonly object[] = [JSON, Math, Reflect, Object, Array, Promise, Number, String];
+const WATCHED = [...PROTOTYPES, ...NAMESPACES];
+
+/** Taken before a tenant's code can replace them. */
+const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+
+type Property = { key: PropertyKey; value: unknown };
+let properties: Property[][] = [];
+let resources = new Map<string, number>();
+
+/** Remembers the state that a loaded bundle starts its runs from. */
+export function markBaseline(): void {
+  properties = WATCHED.map(propertiesOf);
+  resources = count(process.getActiveResourcesInfo());
+}
+
+/** Whether nothing was added since the baseline, given what is active now. */
+export function isClean(active: readonly string[]): boolean {
+  for (const [name, number] of count(active)) {
+    if (number > (resources.get(name) ?? 0)) return false;
+  }
+  return WATCHED.every((object, index) => isSame(propertiesOf(object), properties[index] ?? []));
+}
+
+function count(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function propertiesOf(object: object): Property[] {
+  return ownKeys(object).map((key) => {
+    const property = getOwnPropertyDescriptor(object, key);
+    return { key, value: property?.get ?? property?.value };
+  });
+}
+
+function isSame(now: Property[], before: Property[]): boolean {
+  if (now.length !== before.length) return false;
+  return now.every(({ key, value }, index) => {
+    const old = before[index];
+    return old !== undefined && old.key === key && Object.is(old.value, value);
+  });
+}

@@ -1,0 +1,79 @@
+/**
+ * The function host: runs in the jail, one per project, holds no credentials of ours. It connects to the supervisor's
+ * control socket, says ready, then runs what it is told to; when that socket closes it exits, whatever its threads do.
+ * Argv: control socket, CDP socket, CDP port (0 takes a free one), egress socket or '-', functions directory.
+ */
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import process from 'node:process';
+import { openLoopback } from './loopback.ts';
+import {
+  encode,
+  FrameReader,
+  type FromHost,
+  readToHost,
+  TO_HOST_MAX_BYTES,
+  type ToHost,
+} from './messages.ts';
+import { type Run, startRun } from './run.ts';
+import { openThreads, type Threads } from './threads.ts';
+
+/** Where HTTP_PROXY points; see runner/hosts.ts. */
+const EGRESS_PORT = 3128;
+/** What a handler finds in process.env. */
+const PASSED_ON = [
+  ...['HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_ENV', 'NODE_USE_ENV_PROXY'],
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
+];
+
+async function hostMain(): Promise<void> {
+  const [control = '', cdp = '', cdpPort = '0', egress = '-', functions = ''] =
+    process.argv.slice(2);
+  const env = Object.fromEntries(
+    PASSED_ON.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+  const threads = openThreads(env);
+  const port = await openLoopback(Number(cdpPort), cdp);
+  if (egress !== '-') await openLoopback(EGRESS_PORT, egress);
+  serve(control, { threads, functions, cdpPort: port });
+}
+
+function serve(path: string, host: { threads: Threads; functions: string; cdpPort: number }): void {
+  const runs = new Map<string, Run>();
+  const socket = connect(path);
+  const reader = new FrameReader(TO_HOST_MAX_BYTES);
+  const send = (message: FromHost): void => void socket.write(encode(message));
+  socket.on('data', (chunk) => {
+    for (const body of reader.push(chunk)) obey(readToHost(body));
+  });
+  socket.on('close', () => process.exit(0));
+  socket.on('error', () => process.exit(1));
+  send({ type: 'ready', cdpPort: host.cdpPort });
+
+  function obey(message: ToHost): void {
+    const { id } = message;
+    if (message.type === 'abort') {
+      runs.get(id)?.abort();
+      return;
+    }
+    const file = join(host.functions, `${message.bundle}.mjs`);
+    const run = startRun(
+      host.threads,
+      { id, bundle: message.bundle, task: taskOf(message, file) },
+      send,
+    );
+    runs.set(id, run);
+    void run.over.then(() => runs.delete(id));
+  }
+}
+
+function taskOf(message: Exclude<ToHost, { type: 'abort' }>, file: string) {
+  if (message.type === 'introspect') return { type: message.type, file } as const;
+  const { type, functionName, paramsJson, session, id, region } = message;
+  return { type, file, functionName, paramsJson, session, invocation: { id, region } } as const;
+}
+
+await hostMain();

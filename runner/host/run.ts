@@ -1,0 +1,134 @@
+/**
+ * One run on the host: a task, the port that its thread speaks on, and what becomes of it as frames.
+ *
+ * log* -> result | manifests | error -> done. A thread that ends without an outcome gets one here, by how it ended; an
+ * aborted run has none: the supervisor knows why it aborted. done comes last, when the thread is free or gone.
+ */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MessageChannel } from 'node:worker_threads';
+import { explain } from './errors.ts';
+import { type FromHost, LOG_LINES_MAX, type LogLine, type Retirement } from './messages.ts';
+import type { Threads } from './threads.ts';
+import type { Said, Task } from './worker.ts';
+
+/** Ours: from the abort of ctx.signal to the end of the thread; the supervisor kills the host at 1,000. */
+const ABORT_GRACE_MS = 200;
+/** Ours: a thread that was ended closes its port within a few ms. */
+const PORT_CLOSE_MS = 500;
+/** Ours: from the outcome to the word that the thread is clean or not; a thread that is kept busy never says it. */
+const SETTLE_MAX_MS = 500;
+/** In characters of one log frame: far below the limit of a frame. Ours. */
+const LOG_FRAME_CHARACTERS = 512 * 1024;
+
+type WithoutPort<T> = T extends unknown ? Omit<T, 'port'> : never;
+export type Run = {
+  /** Ends it; it says done soon after. */
+  abort(): void;
+  /** Settles after done was sent; never rejects. */
+  over: Promise<void>;
+};
+
+export function startRun(
+  threads: Threads,
+  work: { id: string; bundle: string; task: WithoutPort<Task> },
+  send: (message: FromHost) => void,
+): Run {
+  const { id, bundle } = work;
+  const { port1: port, port2 } = new MessageChannel();
+  const ender = new AbortController();
+  const logs = lineBatch((lines) => send({ type: 'log', id, lines }));
+  let isAborted = false;
+  let hasOutcome = false;
+  let retired: Retirement | undefined;
+  let settling: NodeJS.Timeout | undefined;
+
+  const tell = (outcome: FromHost): void => {
+    logs.flush();
+    if (!hasOutcome && !isAborted) send(outcome);
+    hasOutcome = true;
+  };
+  port.on('message', (said: Said) => {
+    if (said.type === 'log') {
+      logs.add(said.line);
+    } else if (said.type === 'settled') {
+      clearTimeout(settling);
+      retired = said.isClean ? '' : 'left something behind';
+      if (!said.isClean) ender.abort();
+    } else {
+      tell({ ...said, id });
+      settling ??= setTimeout(() => ender.abort(), SETTLE_MAX_MS);
+    }
+  });
+  const closed = once(port, 'close');
+
+  const follow = async (): Promise<void> => {
+    try {
+      await threads.run({ ...work.task, port: port2 } as Task, bundle, ender.signal);
+    } catch (error) {
+      // what the thread said before it ended comes first
+      await Promise.race([closed, sleep(PORT_CLOSE_MS)]);
+      if (retired === undefined || retired === '') {
+        retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
+      }
+      tell({ type: 'error', id, ...deathText(error) });
+    }
+    clearTimeout(settling);
+    await Promise.race([closed, sleep(PORT_CLOSE_MS)]);
+    logs.flush();
+    port.close();
+    send({ type: 'done', id, retired: retired ?? 'died' });
+  };
+  return {
+    abort() {
+      if (isAborted) return;
+      isAborted = true;
+      port.postMessage('abort');
+      setTimeout(() => ender.abort(), ABORT_GRACE_MS);
+    },
+    over: follow(),
+  };
+}
+
+function causeOf(error: unknown, isAborted: boolean): Retirement {
+  if (isAborted) return 'aborted';
+  return (error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'died';
+}
+
+/** Why a thread ended, for the user whose code ended it. */
+function deathText(error: unknown): { name: string; message: string; stack: string } {
+  const known = explain(error);
+  const exit = /^worker exited with code: (-?\d+)$/.exec(known.message);
+  if (exit) {
+    const message = `the handler ended its thread with process.exit(${exit[1]}); return a value instead`;
+    return { name: '', message, stack: '' };
+  }
+  if ((error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    const message = 'the handler ran out of memory: a function may use 256 MiB of JavaScript heap';
+    return { name: 'OutOfMemory', message, stack: '' };
+  }
+  return known;
+}
+
+/** Gathers lines of one turn into frames. */
+function lineBatch(send: (lines: LogLine[]) => void) {
+  let lines: LogLine[] = [];
+  let characters = 0;
+  let timer: NodeJS.Immediate | undefined;
+  const flush = (): void => {
+    clearImmediate(timer);
+    timer = undefined;
+    if (lines.length > 0) send(lines);
+    lines = [];
+    characters = 0;
+  };
+  return {
+    flush,
+    add(line: LogLine): void {
+      lines.push(line);
+      characters += line.message.length;
+      if (lines.length >= LOG_LINES_MAX || characters > LOG_FRAME_CHARACTERS) flush();
+      else timer ??= setImmediate(flush);
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * Runs on a thread of the host. It starts unbound; a task names a bundle, which is loaded inside the task, under the
+ * task's deadline, and stays: the thread belongs to that bundle from then on. One task at a time.
+ *
+ * task -> load -> handler -> post the outcome -> settle -> clean: the task ends, the thread is kept
+ *                                                       -> not clean: the task never ends, the host retires the thread
+ * Everything a task says goes over its own port, so order is kept and the port's end is the end of what it said.
+ */
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { MessagePort } from 'node:worker_threads';
+import { captureConsole, LineSink, printingTo } from './console.ts';
+import { explain, stringify } from './errors.ts';
+import { isClean, markBaseline } from './hygiene.ts';
+import type { ErrorText, LogLine } from './messages.ts';
+
+/** Ours: sockets that a driver closes take a few turns to go. Source: design/sandbox.md 3. */
+const SETTLE_MS = 100;
+const SETTLE_STEP_MS = 5;
+
+/** What the host hands to a thread. */
+export type Task = {
+  port: MessagePort;
+  /** Path of the bundle. */
+  file: string;
+} & (
+  | { type: 'introspect' }
+  | {
+      type: 'invoke';
+      functionName: string;
+      paramsJson: string;
+      session: { id: string; connectUrl: string };
+      invocation: { id: string; region: string };
+    }
+);
+
+/** What a thread says about its task. */
+export type Said =
+  | { type: 'log'; line: LogLine }
+  | { type: 'result'; json: string | undefined }
+  | { type: 'manifests'; json: string }
+  | ({ type: 'error' } & ErrorText)
+  | { type: 'settled'; isClean: boolean };
+
+/** A bundle, as runner/sdk/registry.ts makes it. */
+type Bundle = {
+  definitions(): ReadonlyMap<string, { handler: (ctx: object, params: unknown) => unknown }>;
+  manifests(): unknown;
+};
+
+captureConsole();
+let loaded: Bundle | undefined;
+
+/** Piscina's entry. */
+export default async function run(task: Task): Promise<void> {
+  const { port } = task;
+  // taken now: a tenant's code may replace methods of MessagePort
+  const post = port.postMessage.bind(port) as (said: Said) => void;
+  const close = port.close.bind(port);
+  const sink = new LineSink((line) => post({ type: 'log', line }));
+  const aborter = new AbortController();
+  port.on('message', () => aborter.abort(new Error('the invocation was ended')));
+
+  const outcome = await printingTo(sink, () => outcomeOf(task, aborter.signal));
+  sink.close();
+  post(outcome);
+
+  const isKept = loaded !== undefined && task.type === 'invoke' && (await isSettled());
+  post({ type: 'settled', isClean: isKept });
+  if (!isKept) await new Promise<never>(() => {}); // the host ends this thread
+  close();
+}
+
+async function outcomeOf(task: Task, signal: AbortSignal): Promise<Said> {
+  try {
+    if (loaded === undefined) {
+      loaded = await load(task.file);
+      markBaseline();
+    }
+    if (task.type === 'introspect') {
+      return { type: 'manifests', json: stringify(loaded.manifests()) ?? '[]' };
+    }
+    const definition = loaded.definitions().get(task.functionName);
+    if (definition === undefined) {
+      throw new Error(`the bundle defines no function ${JSON.stringify(task.functionName)}`);
+    }
+    const params: unknown = JSON.parse(task.paramsJson);
+    const { session, invocation } = task;
+    const ctx = { session, invocation, params, secrets: {}, signal };
+    return { type: 'result', json: stringify(await definition.handler(ctx, params)) };
+  } catch (error) {
+    return { type: 'error', ...explain(error) };
+  }
+}
+
+async function load(file: string): Promise<Bundle> {
+  const bundle: Partial<Bundle> = await import(pathToFileURL(file).href);
+  const { definitions, manifests } = bundle;
+  if (typeof definitions !== 'function' || typeof manifests !== 'function') {
+    throw new Error('the bundle has no registry of functions');
+  }
+  return { definitions, manifests };
+}
+
+/** Whether the thread is as it was after its bundle was loaded; what is on its way out gets a moment. */
+async function isSettled(): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < SETTLE_MS; waitedMs += SETTLE_STEP_MS) {
+    if (isClean(process.getActiveResourcesInfo())) return true;
+    await sleep(SETTLE_STEP_MS, undefined, { ref: false });
+  }
+  return isClean(process.getActiveResourcesInfo());
+}
