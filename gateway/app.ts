@@ -1,0 +1,104 @@
+/**
+ * The whole life of a request: opened, guarded against failure, looked at, given its key, routed. What comes out is an
+ * answer with its request id, whatever happened.
+ */
+import Router from '@koa/router';
+import Koa, { type Middleware } from 'koa';
+import { Fault } from '../proto/errors.ts';
+import type { Log } from '../proto/log.ts';
+import type { Clients } from '../proto/services.ts';
+import { auth, requestIdOf, type State } from './auth.ts';
+import { checkDeclaredSize } from './body.ts';
+import { BODY_MAX_BYTES, LINGER_MS, URL_MAX_CHARS } from './config.ts';
+import { operationsOf, readContract } from './contract.ts';
+import { errors, SECURITY_HEADERS } from './errors.ts';
+import { describe } from './openapi.ts';
+import { BUILDS_PATH, createBuild, UPLOAD_MAX_BYTES } from './routes/builds.ts';
+import { health } from './routes/health.ts';
+import { routeOf, transcoder } from './transcode.ts';
+
+type Doors = { clients: Clients; log: Log; isDraining: () => boolean };
+
+/** The application; `callback()` makes node's request listener of it. */
+export function openApp({ clients, log, isDraining }: Doors): Koa<State> {
+  const app = new Koa<State>();
+  app.use(opened(log));
+  app.use(errors(log));
+  app.use(lookedAt(isDraining));
+  app.use(auth(clients));
+  app.use(routes(clients));
+  app.use(unrouted);
+  // What fails while an answer is written: the client left, nothing is left to tell it.
+  app.on('error', (error) => log.debug({ err: error }, 'answer not delivered'));
+  return app;
+}
+
+/** By hand what is not JSON in and out, the rest from the contract. */
+function routes(clients: Clients): Middleware {
+  const registry = readContract();
+  const operations = operationsOf(registry);
+  const description = JSON.stringify(describe(registry, operations));
+  const router = new Router<State>({ sensitive: true });
+  router.get('/healthz', health(clients));
+  router.get('/openapi.json', (ctx) => {
+    ctx.type = 'json';
+    ctx.body = description;
+  });
+  router.post(BUILDS_PATH, createBuild(clients, registry));
+  for (const operation of operations) {
+    router[operation.verb](routeOf(operation.template), transcoder(operation, clients));
+  }
+  return router.routes() as unknown as Middleware;
+}
+
+/** Request id, standing headers, one log line; and an end to clients that go on sending after their answer. */
+function opened(log: Log): Middleware<State> {
+  return async (ctx, next) => {
+    const startedAt = performance.now();
+    ctx.state.requestId = requestIdOf(ctx.req);
+    ctx.set({ ...SECURITY_HEADERS, 'x-request-id': ctx.state.requestId });
+    ctx.res.once('finish', () => linger(ctx.req));
+    await next();
+    const { method, path, status } = ctx;
+    const ms = Math.round(performance.now() - startedAt);
+    log.debug({ requestId: ctx.state.requestId, method, path, status, ms }, 'request');
+  };
+}
+
+function linger(request: Koa.Request['req']): void {
+  if (request.complete) return;
+  const cut = setTimeout(() => request.socket.destroy(), LINGER_MS);
+  request.once('close', () => clearTimeout(cut));
+}
+
+/** What can be refused before anyone asks who is there: shape of the request, sizes, our own state. */
+function lookedAt(isDraining: () => boolean): Middleware<State> {
+  return (ctx, next) => {
+    const { req } = ctx;
+    if (isDraining()) {
+      ctx.set('connection', 'close');
+      throw new Fault('DRAINING', 'The service is shutting down.');
+    }
+    const hosts = req.headersDistinct.host ?? [];
+    const isHosted = hosts.length === 1 || (hosts.length === 0 && req.httpVersion === '1.0');
+    if (!ctx.url.startsWith('/') || !isHosted) {
+      throw new Fault('MALFORMED_REQUEST', 'The request is not valid HTTP.');
+    }
+    if (ctx.url.length > URL_MAX_CHARS) {
+      throw new Fault('URI_TOO_LONG', 'The URL is too long.', { limitChars: URL_MAX_CHARS });
+    }
+    const isUpload = ctx.method === 'POST' && ctx.path === BUILDS_PATH;
+    checkDeclaredSize(req, isUpload ? UPLOAD_MAX_BYTES : BODY_MAX_BYTES);
+    return next();
+  };
+}
+
+/** 405 with Allow where another method would do, else 404. */
+const unrouted: Middleware<State> = (ctx) => {
+  const layers: { methods: string[] }[] = ctx['matched'] ?? [];
+  const allow = [...new Set(layers.flatMap((layer) => layer.methods))].sort().join(', ');
+  if (allow === '') {
+    throw new Fault('ROUTE_NOT_FOUND', `Route ${ctx.method} ${ctx.path} not found.`);
+  }
+  throw new Fault('METHOD_NOT_ALLOWED', `${ctx.method} is not allowed here.`, { allow });
+};

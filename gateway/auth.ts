@@ -1,0 +1,85 @@
+/**
+ * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that aborts when the client
+ * leaves. Whether the key is good is core's to say; a request that fails here before core was asked has its key checked
+ * first, so that a stranger learns nothing but 401 (spec/errors.md rule 5).
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Middleware } from 'koa';
+import { Fault } from '../proto/errors.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import { REQUEST_TIMEOUT_MS } from './config.ts';
+
+/** X-BB-API-Key is what clients published for the reference interface send. Source: reference.md 3.1. */
+const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
+/** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
+const KEY = /^[\x21-\x7e]{1,512}$/;
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+const TRACE_PARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** What the middlewares of one request share. */
+export type State = {
+  requestId: string;
+  /** How to call core for this request; `timeoutMs` beside the usual deadline for what takes longer. Only under /v1. */
+  call?: (timeoutMs?: number) => CallOptions;
+};
+
+/** The client's request id when it is one, else a new one. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** Everything under /v1 needs a key; everything else has none. */
+export function auth(clients: Clients): Middleware<State> {
+  return async (ctx, next) => {
+    if (ctx.path !== '/v1' && !ctx.path.startsWith('/v1/')) return next();
+    const metadata = metadataOf(ctx.req, ctx.state.requestId);
+    const deadline = Date.now() + REQUEST_TIMEOUT_MS;
+    const signal = goneSignal(ctx.res);
+    let asked = false;
+    ctx.state.call = (timeoutMs) => {
+      asked = true;
+      return { metadata, signal, timeoutMs: timeoutMs ?? Math.max(1, deadline - Date.now()) };
+    };
+    try {
+      await next();
+    } catch (error) {
+      if (!asked && error instanceof Fault && !signal.aborted) {
+        await clients.projects.listProjects({}, ctx.state.call());
+      }
+      throw error;
+    }
+  };
+}
+
+function metadataOf(request: IncomingMessage, requestId: string): Record<string, string> {
+  const { traceparent } = request.headers;
+  return {
+    'x-svc-api-key': keyOf(request),
+    'x-request-id': requestId,
+    ...(typeof traceparent === 'string' && TRACE_PARENT.test(traceparent) ? { traceparent } : {}),
+  };
+}
+
+/** The key. Ours: both headers may stand side by side when they agree; one header given twice is refused. */
+function keyOf(request: IncomingMessage): string {
+  const given = KEY_HEADERS.map((name) => request.headersDistinct[name] ?? []);
+  const keys = new Set(given.flat());
+  const [key] = keys;
+  if (!key || keys.size > 1 || given.some((values) => values.length > 1)) {
+    throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
+  }
+  if (!KEY.test(key)) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
+  return key;
+}
+
+/** Aborts when the connection closes before the answer is out. */
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}

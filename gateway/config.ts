@@ -1,0 +1,105 @@
+/**
+ * What the gateway is told from outside: TABERN_* variables, read once, and its own limits as named constants.
+ * Every option stands in README.md of this folder with its unit and default.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { cidrList } from '../proto/addresses.ts';
+import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
+import { type Level, LOG_LEVELS } from '../proto/log.ts';
+
+/** In bytes, of a JSON body. Larger than any limit of core, so that core's own error is the one seen. */
+export const BODY_MAX_BYTES = 1024 * 1024;
+/** In bytes, of a published archive. Source: reference.md 2.4. */
+export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
+/** In bytes, of the `metadata` part beside it. Ours. */
+export const METADATA_MAX_BYTES = 64 * 1024;
+/** In characters, path and query. Ours: no published client comes near it. */
+export const URL_MAX_CHARS = 8 * 1024;
+/** In bytes, all headers of a request; above URL_MAX_CHARS, so that a long URL alone is a 414 and not a 431. Ours. */
+export const HEADERS_MAX_BYTES = 32 * 1024;
+/** Levels of nesting of a JSON body. Ours. */
+export const JSON_DEPTH_MAX = 64;
+/** A request ends after this, also in core. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+/** An upload of 25 MB ends after this: enough for a line of 1 Mbit/s. Ours. */
+export const UPLOAD_TIMEOUT_MS = 300_000;
+/** An upload that sends nothing for this long ends. */
+export const UPLOAD_IDLE_MS = 30_000;
+/** Headers must be whole after this. Source: reliability.md R3. */
+export const HEADERS_TIMEOUT_MS = 10_000;
+/** An idle connection is kept this long: above the 60 s of the usual proxy in front, which must be the one to close. */
+export const KEEP_ALIVE_MS = 65_000;
+/** A connection that moves no byte either way, such as a reader that does not read, ends after this. Ours. */
+export const SOCKET_IDLE_MS = 120_000;
+/** How often node looks for the connections that are over time; its own 30 s would let slow headers live 40 s. */
+export const CONNECTION_CHECK_MS = 2_000;
+/** Source: reliability.md R3. */
+export const CONNECTIONS_MAX = 4_096;
+/** After an early answer, such as a 413, what the client still sends is read and dropped for this long. Ours. */
+export const LINGER_MS = 5_000;
+/** A drain ends the requests in flight after this. Source: core.md 3. */
+export const DRAIN_MAX_MS = 25_000;
+
+export type GatewayConfig = {
+  host: string;
+  /** 0 takes any free port; tests do. */
+  port: number;
+  /** Without a slash at its end; how clients reach us when a proxy stands in front. */
+  publicUrl: string | undefined;
+  dataDir: string;
+  /** Where core is, in grpc-js's spelling; `unix:<data>/core.sock` unless told. Only for the gateway apart. */
+  core: string;
+  /** Opens DeliveryService. Read from <data>/keys when absent. */
+  gatewayToken: string | undefined;
+  /** PEM text: certificates that webhook endpoints may be signed by, beside the system's. */
+  webhookCa: string | undefined;
+  /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
+  webhookAllowCidrs: readonly string[];
+  logLevel: Level;
+};
+
+/** Reads the gateway's part of the environment; throws a ConfigError that names the variable. */
+export function gatewayConfig(env: Env, flags: { core?: string | undefined } = {}): GatewayConfig {
+  const dataDir = resolve(text(env, 'TABERN_DATA') ?? 'tabern_data');
+  return {
+    host: text(env, 'TABERN_HOST') ?? '127.0.0.1',
+    port: integer(env, 'TABERN_PORT', { default: 4747, min: 0, max: 65_535 }),
+    publicUrl: baseUrl(env),
+    dataDir,
+    core: flags.core ?? text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
+    gatewayToken: text(env, 'TABERN_GATEWAY_TOKEN'),
+    webhookCa: certificates(env),
+    webhookAllowCidrs: cidrs(env),
+    logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
+  };
+}
+
+function baseUrl(env: Env): string | undefined {
+  const value = text(env, 'TABERN_PUBLIC_URL');
+  if (value === undefined) return undefined;
+  const url = URL.parse(value);
+  const isBase = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
+  if (!isBase) throw new ConfigError('TABERN_PUBLIC_URL must be an http or https address');
+  return url.href.replace(/\/+$/, '');
+}
+
+function certificates(env: Env): string | undefined {
+  const path = text(env, 'TABERN_WEBHOOK_CA');
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigError(`TABERN_WEBHOOK_CA: cannot read ${path}`, { cause });
+  }
+}
+
+function cidrs(env: Env): string[] {
+  const blocks = list(env, 'TABERN_WEBHOOK_ALLOW_CIDRS');
+  try {
+    cidrList(blocks);
+  } catch (cause) {
+    throw new ConfigError(`TABERN_WEBHOOK_ALLOW_CIDRS: ${(cause as Error).message}`, { cause });
+  }
+  return blocks;
+}

@@ -1,0 +1,136 @@
+/**
+ * The contract as data: every RPC that a google.api.http annotation puts into REST, read from the descriptor image that
+ * `npm run prepare` makes, bound to the typed client that carries it out.
+ */
+import { readFileSync } from 'node:fs';
+import {
+  createFileRegistry,
+  type DescExtension,
+  type DescMessage,
+  type DescMethod,
+  type FileRegistry,
+  fromBinary,
+  getOption,
+  type JsonValue,
+  toJson,
+} from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { must } from '../proto/must.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import { type Clients, SERVICES, type ServiceName } from '../proto/services.ts';
+
+const IMAGE = new URL('../proto/gen/image.binpb', import.meta.url);
+const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
+/** Levels of messages in an answer; a JSON level of a Struct is three. Core bounds what is stored well below this. */
+const DEPTH_MAX = 1_000;
+
+type Verb = (typeof VERBS)[number];
+type HttpRule = {
+  pattern: { case?: Verb; value?: string };
+  body: string;
+  responseBody: string;
+};
+type RestOptions = { status: number; closed: boolean };
+
+/** One RPC as REST shows it. */
+export type Operation = {
+  method: DescMethod;
+  verb: Verb;
+  /** As annotated, such as `/v1/functions/{function_id}/invoke`. */
+  template: string;
+  /** Names of the template's parameters, as fields of the request. */
+  pathFields: readonly string[];
+  /** On success. */
+  status: number;
+  /** Takes a JSON body. */
+  hasBody: boolean;
+  /** Refuses unknown body keys. */
+  closed: boolean;
+  /** JSON name of the response field that is the whole answer; undefined for the whole message. */
+  responseField: string | undefined;
+};
+
+/** Carries one unary RPC out: request bytes in, response bytes out. */
+export type Caller = (request: Uint8Array, options: CallOptions) => Promise<Uint8Array>;
+
+/** The image as descriptors. */
+export function readContract(): FileRegistry {
+  return createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(IMAGE)));
+}
+
+/** The annotated RPCs, literal paths before parameters, so that the first that matches is the right one. */
+export function operationsOf(registry: FileRegistry): Operation[] {
+  const http = must(registry.getExtension('google.api.http'), 'google.api.http');
+  const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
+  return [...registry]
+    .flatMap((type) => (type.kind === 'service' ? type.methods : []))
+    .flatMap((method) => operationOf(method, http, rest) ?? [])
+    .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
+}
+
+/** What calls an RPC by its gRPC path. Both sides speak bytes, so descriptors and generated code never mix. */
+export function callerOf(clients: Clients, method: DescMethod): Caller {
+  for (const name of Object.keys(SERVICES) as ServiceName[]) {
+    for (const [key, definition] of Object.entries(SERVICES[name])) {
+      if (definition.path !== pathOf(method)) continue;
+      const client = clients[name] as Record<string, unknown>;
+      const call = must(client[key], definition.path) as (
+        request: unknown,
+        options: CallOptions,
+      ) => Promise<never>;
+      return async (request, options) =>
+        definition.responseSerialize(
+          await call(definition.requestDeserialize(Buffer.from(request)), options),
+        );
+    }
+  }
+  throw new Error(`no client for ${pathOf(method)}`);
+}
+
+/** Response bytes as REST shows them: every plain field there, absent optional ones not. */
+export function render(
+  output: DescMessage,
+  bytes: Uint8Array,
+  responseField: string | undefined,
+): JsonValue {
+  const message = fromBinary(output, bytes, { recursionLimit: DEPTH_MAX });
+  const json = toJson(output, message, { alwaysEmitImplicit: true }) as Record<string, JsonValue>;
+  return responseField === undefined ? json : must(json[responseField], responseField);
+}
+
+/** The field's name in JSON. */
+export function jsonName(message: DescMessage, fieldName: string): string {
+  const field = message.fields.find((one) => one.name === fieldName);
+  return must(field, `${message.typeName}.${fieldName}`).jsonName;
+}
+
+function operationOf(
+  method: DescMethod,
+  http: DescExtension,
+  rest: DescExtension,
+): Operation | undefined {
+  const rule = getOption(method, http) as unknown as HttpRule;
+  const { case: verb, value: template } = rule.pattern;
+  if (verb === undefined || template === undefined) return undefined;
+  if (rule.body !== '' && rule.body !== '*') throw new Error(`${method}: body must be "*" or none`);
+  const options = getOption(method, rest) as unknown as RestOptions;
+  return {
+    method,
+    verb,
+    template,
+    pathFields: [...template.matchAll(/\{(\w+)\}/g)].map((match) => must(match[1], 'a name')),
+    status: options.status || 200,
+    hasBody: rule.body === '*',
+    closed: options.closed,
+    responseField: rule.responseBody ? jsonName(method.output, rule.responseBody) : undefined,
+  };
+}
+
+/** `~` sorts after every letter: a parameter comes after the literals in its place. */
+function rank(template: string): string {
+  return template.replace(/\{\w+\}/g, '~');
+}
+
+function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}

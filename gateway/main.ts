@@ -1,0 +1,105 @@
+/**
+ * The gateway's life: it listens, serves, and sends webhooks; on close it drains: nothing new is let in, what is in flight
+ * finishes, and after DRAIN_MAX_MS the rest is cut.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { Fault } from '../proto/errors.ts';
+import type { Log } from '../proto/log.ts';
+import type { Clients } from '../proto/services.ts';
+import { openApp } from './app.ts';
+import {
+  CONNECTION_CHECK_MS,
+  CONNECTIONS_MAX,
+  DRAIN_MAX_MS,
+  type GatewayConfig,
+  HEADERS_MAX_BYTES,
+  HEADERS_TIMEOUT_MS,
+  KEEP_ALIVE_MS,
+  SOCKET_IDLE_MS,
+  UPLOAD_TIMEOUT_MS,
+} from './config.ts';
+import { clientErrors, rawAnswer } from './errors.ts';
+
+/** A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s (house.md 5). */
+const CLOSE_IDLE_MS = 100;
+
+export type GatewayParts = { clients: Clients; gatewayToken: string; log: Log };
+export type Gateway = AsyncDisposable & {
+  /** Where it listens, such as `http://127.0.0.1:4747`. */
+  url: string;
+  /** Drains and ends; a second call waits for the same end. */
+  close(): Promise<void>;
+};
+
+/** Listens and serves. Rejects with node's error when the port is taken or may not be opened. */
+export async function startGateway(config: GatewayConfig, parts: GatewayParts): Promise<Gateway> {
+  const { clients, log } = parts;
+  let isDraining = false;
+  const app = openApp({ clients, log, isDraining: () => isDraining });
+  const server = openServer(app.callback() as RequestListener);
+  server.listen(config.port, config.host);
+  await once(server, 'listening');
+  const url = urlOf(server, config.host);
+  log.info({ url }, 'listening');
+
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    isDraining = true;
+    closing ??= drain(server);
+    return closing;
+  };
+  return { url, close, [Symbol.asyncDispose]: close };
+}
+
+function openServer(listener: RequestListener): Server {
+  const inFlight = new WeakMap<Socket, ServerResponse>();
+  const server = createServer({
+    // The whole of a request, an upload too; a JSON body has its own, shorter time in body.ts.
+    requestTimeout: UPLOAD_TIMEOUT_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CONNECTION_CHECK_MS,
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    // node answers a missing Host with an empty 400 of its own; app.ts answers it with ours.
+    requireHostHeader: false,
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.timeout = SOCKET_IDLE_MS;
+  const serve: RequestListener = (request, response) => {
+    inFlight.set(request.socket, response);
+    response.once('close', () => inFlight.delete(request.socket));
+    return listener(request, response);
+  };
+  server.on('request', serve);
+  // An Expect that node does not know would get an empty 417; RFC 9110 10.1.1 allows to go on.
+  server.on('checkExpectation', serve);
+  server.on('clientError', clientErrors(inFlight, randomUUID));
+  server.on('connect', (_request, socket) => {
+    const fault = new Fault('METHOD_NOT_ALLOWED', 'CONNECT is not allowed here.', { allow: 'GET' });
+    socket.end(rawAnswer(fault, randomUUID()));
+  });
+  return server;
+}
+
+async function drain(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
+  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MAX_MS);
+  try {
+    await closed;
+  } finally {
+    clearInterval(idle);
+    clearTimeout(cut);
+  }
+}
+
+function urlOf(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  const isEverywhere = host === '0.0.0.0' || host === '::';
+  const name = isEverywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}

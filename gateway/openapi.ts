@@ -1,0 +1,156 @@
+/**
+ * The published description (OpenAPI 3.1), from the same descriptors that make the routes: a route cannot exist without
+ * standing here. Comments of the contract are its descriptions; hand-written routes bring their own part.
+ */
+import {
+  type DescField,
+  type DescMessage,
+  type FileRegistry,
+  ScalarType,
+} from '@bufbuild/protobuf';
+import { must } from '../proto/must.ts';
+import { commentsOf } from './comments.ts';
+import { jsonName, type Operation } from './contract.ts';
+import { BUILDS_PATHS } from './routes/builds.ts';
+import { HEALTH_PATHS } from './routes/health.ts';
+import { queryFieldsOf } from './transcode.ts';
+
+type Schema = { [key: string]: unknown };
+type Comments = ReturnType<typeof commentsOf>;
+
+const KNOWN: Readonly<Record<string, Schema>> = {
+  'google.protobuf.Struct': { type: 'object', additionalProperties: true },
+  'google.protobuf.Value': {},
+  'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
+};
+
+/** The whole document as JSON. */
+export function describe(registry: FileRegistry, operations: readonly Operation[]): Schema {
+  const comments = commentsOf(registry);
+  const schemas = new Map<string, Schema>([['Error', ERROR]]);
+  const paths: Record<string, Schema> = structuredClone({ ...HEALTH_PATHS, ...BUILDS_PATHS });
+  for (const operation of operations) {
+    const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {
+      return `{${jsonName(operation.method.input, field)}}`;
+    });
+    const described = { [operation.verb]: describeOperation(operation, comments, schemas) };
+    paths[template] = { ...paths[template], ...described };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'tabern', version: 'v1', description: 'Remote browser sessions and functions.' },
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-SVC-API-Key' } },
+      schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
+    },
+  };
+}
+
+const ERROR: Schema = {
+  type: 'object',
+  required: ['statusCode', 'error', 'message'],
+  additionalProperties: false,
+  properties: {
+    statusCode: { type: 'integer' },
+    error: { type: 'string', description: 'The HTTP reason phrase.' },
+    message: { type: 'string', description: 'One sentence for people.' },
+  },
+};
+
+function describeOperation(
+  operation: Operation,
+  comments: Comments,
+  schemas: Map<string, Schema>,
+): Schema {
+  const { method, pathFields, status, responseField, hasBody } = operation;
+  const inPath = method.input.fields.filter((field) => pathFields.includes(field.name));
+  const parameters = [
+    ...inPath.map((field) => ({ field, place: 'path', required: true })),
+    ...queryFieldsOf(operation).map((field) => ({ field, place: 'query', required: false })),
+  ].map(({ field, place, required }) => ({
+    name: field.jsonName,
+    in: place,
+    required,
+    ...described(schemaOf(field, comments, schemas), comments(field)),
+  }));
+  const output = method.output.fields.find((field) => field.jsonName === responseField);
+  const schema = output
+    ? schemaOf(output, comments, schemas)
+    : referTo(method.output, comments, schemas);
+  const success =
+    status === 204
+      ? { description: 'Done.' }
+      : { description: comments(method.output), content: { 'application/json': { schema } } };
+  return {
+    operationId: method.localName,
+    summary: comments(method),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(hasBody ? { requestBody: bodyOf(operation, comments, schemas) } : {}),
+    responses: {
+      [status]: success,
+      default: {
+        description: 'See statusCode.',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    },
+  };
+}
+
+function described(schema: Schema, description: string): Schema {
+  return { description, schema };
+}
+
+/** What the body may hold: the request without what the path gives. */
+function bodyOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>): Schema {
+  const { method, pathFields, closed } = operation;
+  const fields = method.input.fields.filter((field) => !pathFields.includes(field.name));
+  const schema = {
+    type: 'object',
+    properties: propertiesOf(fields, comments, schemas),
+    ...(closed ? { additionalProperties: false } : {}),
+  };
+  return { required: false, content: { 'application/json': { schema } } };
+}
+
+function propertiesOf(
+  fields: readonly DescField[],
+  comments: Comments,
+  schemas: Map<string, Schema>,
+): Schema {
+  return Object.fromEntries(
+    fields.map((field) => [
+      field.jsonName,
+      { ...schemaOf(field, comments, schemas), description: comments(field) },
+    ]),
+  );
+}
+
+function referTo(message: DescMessage, comments: Comments, schemas: Map<string, Schema>): Schema {
+  const known = KNOWN[message.typeName];
+  if (known) return known;
+  const name = message.typeName.replace(/^tabern\.v1\./, '');
+  if (!schemas.has(name)) {
+    const schema: Schema = { type: 'object', description: comments(message) };
+    schemas.set(name, schema);
+    schema['properties'] = propertiesOf(message.fields, comments, schemas);
+  }
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function schemaOf(field: DescField, comments: Comments, schemas: Map<string, Schema>): Schema {
+  const one = (): Schema => {
+    if (field.message) return referTo(field.message, comments, schemas);
+    if (field.enum) return { type: 'string', enum: field.enum.values.map((value) => value.name) };
+    return SCALARS[must(field.scalar, `scalar of ${field}`)] ?? {};
+  };
+  return field.fieldKind === 'list' ? { type: 'array', items: one() } : one();
+}
+
+const SCALARS: Partial<Record<ScalarType, Schema>> = {
+  [ScalarType.STRING]: { type: 'string' },
+  [ScalarType.BOOL]: { type: 'boolean' },
+  [ScalarType.UINT32]: { type: 'integer', minimum: 0 },
+  [ScalarType.DOUBLE]: { type: 'number' },
+};

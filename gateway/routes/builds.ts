@@ -1,0 +1,221 @@
+/**
+ * POST /v1/functions/builds: multipart with `metadata` (JSON text) and `archive` (gzip tar), in either order. The archive
+ * streams into BlobService as it arrives; its stream ends well only after the whole form proved good, so a form that is
+ * cut off, too large or wrong leaves no blob. Wire facts: reference.md 3.4.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { DescMessage, FileRegistry } from '@bufbuild/protobuf';
+import type { RouterMiddleware } from '@koa/router';
+import busboy from 'busboy';
+import { asFault, Fault, invalidField } from '../../proto/errors.ts';
+import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import { FunctionServiceService } from '../../proto/gen/tabern/v1/functions.pb.ts';
+import { must } from '../../proto/must.ts';
+import type { Clients } from '../../proto/services.ts';
+import type { State } from '../auth.ts';
+import { parseJson, tooLarge } from '../body.ts';
+import {
+  ARCHIVE_MAX_BYTES,
+  METADATA_MAX_BYTES,
+  UPLOAD_IDLE_MS,
+  UPLOAD_TIMEOUT_MS,
+} from '../config.ts';
+import { render } from '../contract.ts';
+import { checkBody } from '../schema.ts';
+
+export const BUILDS_PATH = '/v1/functions/builds';
+/** In bytes: the archive, its metadata, and what multipart puts around them. */
+export const UPLOAD_MAX_BYTES = ARCHIVE_MAX_BYTES + METADATA_MAX_BYTES + 64 * 1024;
+
+type Metadata = { entrypoint: string; projectId: string | undefined };
+type Form = Disposable & {
+  /** The archive's bytes; rejects when the form ends without one. */
+  archive: Promise<Readable>;
+  /** Settles when the whole form was read. */
+  metadata: Promise<Metadata>;
+};
+
+/** Serves the upload of one build. */
+export function createBuild(clients: Clients, registry: FileRegistry): RouterMiddleware<State> {
+  const input = must(registry.getMessage('tabern.v1.CreateBuildRequest'), 'CreateBuildRequest');
+  const output = must(registry.getMessage('tabern.v1.CreateBuildResponse'), 'CreateBuildResponse');
+  return async (ctx) => {
+    const options = must(ctx.state.call, 'a key')(UPLOAD_TIMEOUT_MS);
+    using form = openForm(ctx.req, input);
+    const { blobId } = await clients.blobs.writeBlob(blobOf(form), options);
+    const { entrypoint, projectId } = await form.metadata;
+    const answer = await clients.functions.createBuild(
+      { entrypoint, projectId, archiveBlobId: blobId },
+      must(ctx.state.call, 'a key')(),
+    );
+    const bytes = FunctionServiceService.createBuild.responseSerialize(answer);
+    ctx.status = 202;
+    ctx.body = render(output, bytes, 'build');
+  };
+}
+
+async function* blobOf(form: Form): AsyncGenerator<WriteBlobRequest> {
+  yield { part: { $case: 'header', value: { kind: 'BUILD_ARCHIVE' } } };
+  let size = 0;
+  for await (const chunk of await form.archive) {
+    size += chunk.length;
+    if (size > ARCHIVE_MAX_BYTES) throw tooLarge(ARCHIVE_MAX_BYTES);
+    yield { part: { $case: 'chunk', value: chunk } };
+  }
+  if (size === 0) throw invalidField('archive', 'must not be empty.');
+  await form.metadata;
+}
+
+function openForm(request: IncomingMessage, input: DescMessage): Form {
+  const parser = openParser(request);
+  const archive = Promise.withResolvers<Readable>();
+  const metadata = Promise.withResolvers<Metadata>();
+  const fail = (fault: Fault) => {
+    archive.reject(fault);
+    metadata.reject(fault);
+    archive.promise.then((part) => part.destroy(fault), ignore);
+    request.unpipe(parser);
+    request.resume();
+  };
+  metadata.promise.catch(ignore);
+  const idle = setTimeout(
+    () => fail(new Fault('REQUEST_TIMEOUT', 'The upload took too long to arrive.')),
+    UPLOAD_IDLE_MS,
+  );
+  request.on('data', () => idle.refresh());
+  request.once('close', () => fail(new Fault('CANCELLED', 'The client left.')));
+  readParts(parser, { archive: archive.resolve, metadata: metadata.resolve, fail }, input);
+  request.pipe(parser);
+  return {
+    archive: archive.promise,
+    metadata: metadata.promise,
+    [Symbol.dispose]() {
+      clearTimeout(idle);
+      fail(new Fault('CANCELLED', 'The upload ended.'));
+    },
+  };
+}
+
+type Found = {
+  archive(part: Readable): void;
+  metadata(metadata: Metadata): void;
+  fail(fault: Fault): void;
+};
+
+/** Tells what it finds: the archive as it begins, the metadata when the whole form proved good, or the first Fault. */
+function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): void {
+  let archive: Readable | undefined;
+  let metadata: Metadata | undefined;
+  const take = (text: string) => {
+    try {
+      if (metadata) throw invalidField('metadata', 'must be given once.');
+      metadata = metadataOf(text, input);
+    } catch (error) {
+      found.fail(asFault(error));
+    }
+  };
+  parser.on('field', (name, text) => {
+    if (name === 'metadata') take(text);
+  });
+  parser.on('file', (name, part) => {
+    part.on('error', ignore);
+    if (name === 'metadata') {
+      textOf(part).then(take, (error) => found.fail(asFault(error)));
+    } else if (name === 'archive' && !archive) {
+      archive = part;
+      found.archive(part);
+    } else {
+      if (name === 'archive') found.fail(invalidField('archive', 'must be given once.'));
+      part.resume();
+    }
+  });
+  parser.on('error', (cause) => {
+    const message = 'The body is not valid multipart/form-data.';
+    found.fail(new Fault('MALFORMED_REQUEST', message, {}, cause));
+  });
+  parser.once('close', () => {
+    if (!archive) found.fail(invalidField('archive', 'is required.'));
+    else if (!metadata) found.fail(invalidField('metadata', 'is required.'));
+    else found.metadata(metadata);
+  });
+}
+
+/** Whoever awaits the form sees its Fault; when the upload ended for another reason nobody does, and that is no bug. */
+function ignore(): void {}
+
+function openParser(request: IncomingMessage): busboy.Busboy {
+  const type = request.headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\s*;/i.test(type)) {
+    throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be multipart/form-data.');
+  }
+  try {
+    return busboy({
+      headers: request.headers,
+      limits: { fieldSize: METADATA_MAX_BYTES + 1, fields: 8, files: 3, parts: 16 },
+    });
+  } catch (cause) {
+    throw new Fault('MALFORMED_REQUEST', 'The multipart boundary is missing.', {}, cause);
+  }
+}
+
+/** Only these two: no other field of the request may be set from outside. */
+function metadataOf(text: string, input: DescMessage): Metadata {
+  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) throw invalidField('metadata', 'is too large.');
+  const { entrypoint, projectId } = checkBody(input, metadataJson(text), false);
+  if (typeof entrypoint !== 'string') throw invalidField('metadata.entrypoint', 'is required.');
+  return { entrypoint, projectId: typeof projectId === 'string' ? projectId : undefined };
+}
+
+function metadataJson(text: string) {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (cause) {
+    throw new Fault(
+      'INVALID_FIELD',
+      '`metadata` must be a JSON object.',
+      { field: 'metadata' },
+      cause,
+    );
+  }
+}
+
+/** A client may send the metadata as a file part; one that is too long is cut where `metadataOf` refuses it. */
+async function textOf(part: Readable): Promise<string> {
+  let text = '';
+  for await (const chunk of part.setEncoding('utf8')) {
+    if (text.length <= METADATA_MAX_BYTES) text += chunk;
+  }
+  return text;
+}
+
+/** Its part of the OpenAPI description. */
+export const BUILDS_PATHS = {
+  [BUILDS_PATH]: {
+    post: {
+      operationId: 'createBuild',
+      summary: 'Publishes an archive: accepts a build of it.',
+      requestBody: {
+        required: true,
+        content: {
+          'multipart/form-data': {
+            schema: {
+              type: 'object',
+              required: ['metadata', 'archive'],
+              properties: {
+                metadata: { type: 'string', description: 'JSON text: {entrypoint, projectId?}.' },
+                archive: { type: 'string', format: 'binary', description: 'gzip tar, 25 MB.' },
+              },
+            },
+          },
+        },
+      },
+      responses: {
+        202: {
+          description: 'The build.',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Build' } } },
+        },
+      },
+    },
+  },
+};

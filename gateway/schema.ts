@@ -1,0 +1,124 @@
+/**
+ * Checks JSON against a message's descriptor, strictly: no coercion, JSON names only, and an error that names the field as
+ * the client spelled it. What passes is read by protobuf-es without complaint. Ours in addition to its own reader, which
+ * takes `"5"` for a number and `field_name` for `fieldName`, and names fields in protobuf's way. `null` means absent, as
+ * in all of protobuf's JSON, but for google.protobuf.Value, where it is a value.
+ */
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { Fault, invalidField } from '../proto/errors.ts';
+import type { Json } from './body.ts';
+
+export type JsonObject = { [key: string]: Json };
+type Reads = { closed: boolean; home: DescMessage };
+
+const UINT32_MAX = 2 ** 32 - 1;
+
+/**
+ * The body as the message's JSON. `closed` refuses unknown keys, in the message and in those of its own file; a message
+ * of another file, such as BrowserSettings in an invocation, keeps the open rule of its home.
+ */
+export function checkBody(message: DescMessage, body: Json, closed: boolean): JsonObject {
+  if (!isObject(body)) throw new Fault('INVALID_FIELD', 'Body must be a JSON object.');
+  return checkMessage(message, body, '', { closed, home: message });
+}
+
+/** One query or path value as its field's JSON: `"5"` becomes 5 where the field is a number. */
+export function checkText(field: DescField, text: string): Json {
+  const name = field.jsonName;
+  if (field.fieldKind === 'scalar' && field.scalar === ScalarType.BOOL) {
+    if (text !== 'true' && text !== 'false') throw invalidField(name, 'must be true or false.');
+    return text === 'true';
+  }
+  if (field.fieldKind === 'scalar' && field.scalar !== ScalarType.STRING) {
+    return checkNumber(field.scalar, /^-?\d{1,15}(\.\d+)?$/.test(text) ? Number(text) : text, name);
+  }
+  if (field.fieldKind === 'scalar' || field.fieldKind === 'enum') {
+    return checkValue(field, text, name, undefined);
+  }
+  throw new Error(`${field} cannot be a query parameter`);
+}
+
+function checkMessage(
+  message: DescMessage,
+  body: JsonObject,
+  prefix: string,
+  reads: Reads,
+): JsonObject {
+  const fields = new Map(message.fields.map((field) => [field.jsonName, field]));
+  const isClosed = reads.closed && message.file === reads.home.file;
+  const kept: JsonObject = {};
+  for (const [key, value] of Object.entries(body)) {
+    const field = fields.get(key);
+    const path = prefix + key;
+    if (field === undefined) {
+      if (isClosed) throw invalidField(path, 'is not a known field.');
+      continue;
+    }
+    if (value === null && !isAnyJson(field.message)) continue;
+    kept[key] = checkField(field, value, path, reads);
+  }
+  return kept;
+}
+
+function checkField(field: DescField, value: Json, path: string, reads: Reads): Json {
+  if (field.fieldKind === 'map') throw new Error(`${field}: use google.protobuf.Struct`);
+  if (field.fieldKind !== 'list') return checkValue(field, value, path, reads);
+  if (!Array.isArray(value)) throw invalidField(path, 'must be an array.');
+  return value.map((item, index) => checkValue(field, item, `${path}[${index}]`, reads));
+}
+
+function checkValue(field: DescField, value: Json, path: string, reads: Reads | undefined): Json {
+  if (field.message !== undefined) return checkChild(field.message, value, path, reads);
+  if (field.enum !== undefined) {
+    const names = field.enum.values.map((one) => one.name);
+    if (typeof value === 'string' && names.includes(value)) return value;
+    throw invalidField(path, `must be one of ${names.join(', ')}.`);
+  }
+  switch (field.scalar) {
+    case ScalarType.STRING:
+      if (typeof value !== 'string') throw invalidField(path, 'must be a string.');
+      return value;
+    case ScalarType.BOOL:
+      if (typeof value !== 'boolean') throw invalidField(path, 'must be a boolean.');
+      return value;
+    default:
+      return checkNumber(field.scalar, value, path);
+  }
+}
+
+function checkNumber(scalar: ScalarType | undefined, value: Json, path: string): number {
+  switch (scalar) {
+    case ScalarType.DOUBLE:
+      if (typeof value !== 'number') throw invalidField(path, 'must be a number.');
+      return value;
+    case ScalarType.UINT32: {
+      const isWhole = typeof value === 'number' && Number.isInteger(value);
+      if (!isWhole) throw invalidField(path, 'must be a whole number.');
+      if (value < 0 || value > UINT32_MAX) throw invalidField(path, 'is out of range.');
+      return value;
+    }
+    default:
+      // REST speaks uint32 and double only: 64-bit numbers would print as strings (core.md 1.4).
+      throw new Error(`${path}: a scalar of type ${scalar} has no place in REST`);
+  }
+}
+
+function checkChild(
+  message: DescMessage,
+  value: Json,
+  path: string,
+  reads: Reads | undefined,
+): Json {
+  if (isAnyJson(message)) return value;
+  if (!isObject(value) || reads === undefined) throw invalidField(path, 'must be an object.');
+  if (message.typeName === 'google.protobuf.Struct') return value;
+  return checkMessage(message, value, `${path}.`, reads);
+}
+
+function isAnyJson(message: DescMessage | undefined): boolean {
+  return message?.typeName === 'google.protobuf.Value';
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

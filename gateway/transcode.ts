@@ -1,0 +1,73 @@
+/**
+ * REST over the typed client: each annotated RPC becomes one route. Path, query and body are read strictly into the
+ * request message, the answer is printed as protobuf's JSON. No rule of the domain lives here.
+ */
+import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
+import type { RouterContext, RouterMiddleware } from '@koa/router';
+import { invalidField } from '../proto/errors.ts';
+import { must } from '../proto/must.ts';
+import type { Clients } from '../proto/services.ts';
+import type { State } from './auth.ts';
+import { readJson } from './body.ts';
+import { callerOf, jsonName, type Operation, render } from './contract.ts';
+import { checkBody, checkText, type JsonObject } from './schema.ts';
+
+/** A Struct's level of JSON is two or three levels of messages; body.ts bounds the JSON itself. */
+const DEPTH_MAX = 1_000;
+/** A stranger's parameter name is told back no longer than this. */
+const NAME_SHOWN_CHARS = 64;
+
+/** `/v1/contexts/{id}` as @koa/router writes it. */
+export function routeOf(template: string): string {
+  return template.replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** What serves one annotated RPC. */
+export function transcoder(operation: Operation, clients: Clients): RouterMiddleware<State> {
+  const { method, status, responseField } = operation;
+  const call = callerOf(clients, method);
+  const queryFields = queryFieldsOf(operation);
+  return async (ctx) => {
+    const query = readQuery(new URLSearchParams(ctx.querystring), queryFields);
+    const body = operation.hasBody
+      ? checkBody(method.input, await readJson(ctx.req), operation.closed)
+      : {};
+    const request = { ...body, ...query, ...readPath(operation, ctx) };
+    const message = fromJson(method.input, request, { recursionLimit: DEPTH_MAX });
+    const options = must(ctx.state.call, 'a key')();
+    const answer = await call(toBinary(method.input, message), options);
+    ctx.status = status;
+    if (status !== 204) ctx.body = render(method.output, answer, responseField);
+  };
+}
+
+/** The fields that a query may name: those that neither path nor body gives. */
+export function queryFieldsOf({ method, hasBody, pathFields }: Operation): DescField[] {
+  if (hasBody) return [];
+  return method.input.fields.filter((field) => !pathFields.includes(field.name));
+}
+
+function readQuery(query: URLSearchParams, fields: readonly DescField[]): JsonObject {
+  const read: JsonObject = {};
+  for (const [name, text] of query) {
+    const field = fields.find((one) => one.jsonName === name);
+    if (field === undefined) {
+      throw invalidField(name.slice(0, NAME_SHOWN_CHARS), 'is not a known query parameter.');
+    }
+    if (Object.hasOwn(read, name)) throw invalidField(name, 'must be given once.');
+    read[name] = checkText(field, text);
+  }
+  return read;
+}
+
+function readPath(
+  { method, pathFields }: { method: DescMethod; pathFields: readonly string[] },
+  ctx: Pick<RouterContext, 'params'>,
+): JsonObject {
+  return Object.fromEntries(
+    pathFields.map((name) => {
+      const text = must(ctx.params[name], `path parameter ${name}`);
+      return [jsonName(method.input, name), text];
+    }),
+  );
+}

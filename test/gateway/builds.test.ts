@@ -1,0 +1,287 @@
+import { connect } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../proto/errors.ts';
+import type { CreateBuildRequest } from '../../proto/gen/tabern/v1/functions.pb.ts';
+import { ask, KEY, openDoor } from './door.ts';
+
+const test = suite('gateway/routes/builds');
+const AT = new Date('2026-05-03T12:53:37.151Z');
+const PATH = '/v1/functions/builds';
+const METADATA = JSON.stringify({ entrypoint: './index.ts', archiveBlobId: 'not-yours' });
+
+/** A core that keeps whole blobs and counts those that were cut off. */
+async function openKeeping() {
+  const kept = {
+    blobs: [] as { kind: string; size: number }[],
+    cut: [] as string[],
+    builds: [] as CreateBuildRequest[],
+  };
+  const door = await openDoor({
+    blobs: {
+      async writeBlob(parts, call) {
+        if (call.metadata['x-svc-api-key'] !== KEY) {
+          throw new Fault('API_KEY_INVALID', 'Invalid API key.');
+        }
+        let kind = '';
+        let size = 0;
+        try {
+          for await (const { part } of parts) {
+            if (part?.$case === 'header') kind = part.value.kind;
+            if (part?.$case === 'chunk') size += part.value.length;
+          }
+        } catch (error) {
+          kept.cut.push((error as Fault).reason);
+          throw error;
+        }
+        kept.blobs.push({ kind, size });
+        return { blobId: `blob-${kept.blobs.length}`, size, sha256: '' };
+      },
+    },
+    functions: {
+      async createBuild(request) {
+        kept.builds.push(request);
+        return {
+          build: {
+            id: 'b',
+            projectId: 'p',
+            request: { entrypoint: request.entrypoint, functionNames: [] },
+            status: 'PENDING',
+            createdAt: AT,
+            updatedAt: AT,
+            startedAt: AT,
+            endedAt: undefined,
+            expiresAt: AT,
+            builtFunctions: [],
+            cause: undefined,
+          },
+        };
+      },
+    },
+  });
+  return { door, kept };
+}
+
+async function send(url: string, parts: [string, string | Blob][], key = KEY) {
+  const form = new FormData();
+  for (const [name, value] of parts) {
+    if (typeof value === 'string') form.append(name, value);
+    else form.append(name, value, `${name}.tar.gz`);
+  }
+  const answer = await fetch(url + PATH, {
+    method: 'POST',
+    headers: { 'x-bb-api-key': key },
+    body: form,
+  });
+  return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
+}
+
+const archive = (bytes: number) => new Blob([new Uint8Array(bytes)]);
+
+test('metadata and archive in either order make a build', async () => {
+  const { door, kept } = await openKeeping();
+  await using _ = door;
+  const first = await send(door.url, [
+    ['metadata', METADATA],
+    ['archive', archive(200_000)],
+  ]);
+  assert.is(first.status, 202);
+  assert.equal(first.json, {
+    id: 'b',
+    projectId: 'p',
+    request: { entrypoint: './index.ts', functionNames: [] },
+    status: 'PENDING',
+    createdAt: '2026-05-03T12:53:37.151Z',
+    updatedAt: '2026-05-03T12:53:37.151Z',
+    startedAt: '2026-05-03T12:53:37.151Z',
+    expiresAt: '2026-05-03T12:53:37.151Z',
+    builtFunctions: [],
+  });
+  const second = await send(door.url, [
+    ['archive', archive(300_000)],
+    ['metadata', METADATA],
+  ]);
+  assert.is(second.status, 202);
+  assert.equal(kept.blobs, [
+    { kind: 'BUILD_ARCHIVE', size: 200_000 },
+    { kind: 'BUILD_ARCHIVE', size: 300_000 },
+  ]);
+  assert.is(kept.builds[1]?.archiveBlobId, 'blob-2');
+  assert.is(kept.builds[1]?.projectId, undefined);
+});
+
+test('metadata may come as a file part', async () => {
+  const { door, kept } = await openKeeping();
+  await using _ = door;
+  const metadata = new Blob([METADATA], { type: 'application/json' });
+  const answer = await send(door.url, [
+    ['archive', archive(10)],
+    ['metadata', metadata],
+  ]);
+  assert.is(answer.status, 202);
+  assert.is(kept.builds.length, 1);
+});
+
+const WRONG: [string, [string, string | Blob][], string][] = [
+  ['no archive', [['metadata', METADATA]], '`archive` is required.'],
+  [
+    'archive as text',
+    [
+      ['metadata', METADATA],
+      ['archive', 'x'],
+    ],
+    '`archive` is required.',
+  ],
+  ['no metadata', [['archive', archive(10)]], '`metadata` is required.'],
+  [
+    'two archives',
+    [
+      ['metadata', METADATA],
+      ['archive', archive(10)],
+      ['archive', archive(10)],
+    ],
+    '`archive` must be given once.',
+  ],
+  [
+    'two metadata',
+    [
+      ['metadata', METADATA],
+      ['metadata', METADATA],
+      ['archive', archive(10)],
+    ],
+    '`metadata` must be given once.',
+  ],
+  [
+    'empty archive',
+    [
+      ['archive', archive(0)],
+      ['metadata', METADATA],
+    ],
+    '`archive` must not be empty.',
+  ],
+  [
+    'bad JSON',
+    [
+      ['metadata', '{'],
+      ['archive', archive(10)],
+    ],
+    '`metadata` must be a JSON object.',
+  ],
+  [
+    'bad JSON after the archive',
+    [
+      ['archive', archive(100_000)],
+      ['metadata', '{'],
+    ],
+    '`metadata` must be a JSON object.',
+  ],
+  [
+    'no entry point',
+    [
+      ['metadata', '{}'],
+      ['archive', archive(10)],
+    ],
+    '`metadata.entrypoint` is required.',
+  ],
+  [
+    'wrong type',
+    [
+      ['metadata', '{"entrypoint":5}'],
+      ['archive', archive(10)],
+    ],
+    '`entrypoint` must be a string.',
+  ],
+];
+
+test('a wrong form is a 400 that names the part, and leaves neither blob nor build', async () => {
+  const { door, kept } = await openKeeping();
+  await using _ = door;
+  for (const [name, parts, message] of WRONG) {
+    const answer = await send(door.url, parts);
+    assert.equal(answer.json, { statusCode: 400, error: 'Bad Request', message }, name);
+  }
+  assert.is(kept.blobs.length, 0);
+  assert.is(kept.builds.length, 0);
+});
+
+test('an archive above 25 MB is a 413, whether its size is told or not', async () => {
+  const { door, kept } = await openKeeping();
+  await using _ = door;
+  const told = await send(door.url, [['archive', archive(26 * 1024 * 1024)]]);
+  assert.is(told.status, 413);
+  const streamed = await fetch(door.url + PATH, {
+    method: 'POST',
+    headers: { 'x-svc-api-key': KEY, 'content-type': 'multipart/form-data; boundary=b' },
+    body: new Blob([
+      '--b\r\ncontent-disposition: form-data; name="archive"; filename="a"\r\n\r\n',
+      new Uint8Array(26 * 1024 * 1024),
+      '\r\n--b--\r\n',
+    ]).stream(),
+    duplex: 'half',
+  } as RequestInit);
+  assert.is(streamed.status, 413);
+  assert.equal(await streamed.json(), {
+    statusCode: 413,
+    error: 'Payload Too Large',
+    message: 'The body must not exceed 25 MiB.',
+  });
+  assert.equal(kept.cut, ['BODY_TOO_LARGE']);
+  assert.is(kept.blobs.length, 0);
+});
+
+test('a body that is not a form is refused', async () => {
+  const { door } = await openKeeping();
+  await using _ = door;
+  const cases: [string, string, number][] = [
+    ['application/json', '{}', 415],
+    ['multipart/form-data', '', 415],
+    ['multipart/form-data; x=y', '', 400],
+    ['multipart/form-data; boundary=b', 'nothing', 400],
+    ['multipart/form-data; boundary=b', '', 400],
+  ];
+  for (const [type, body, status] of cases) {
+    const answer = await ask(door.url, 'POST', PATH, { headers: { 'content-type': type }, body });
+    assert.is(answer.status, status, `${type} ${body}`);
+  }
+});
+
+test('a wrong key is a 401', async () => {
+  const { door, kept } = await openKeeping();
+  await using _ = door;
+  const parts: [string, string | Blob][] = [
+    ['metadata', METADATA],
+    ['archive', archive(2_000_000)],
+  ];
+  assert.is((await send(door.url, parts, 'svc_another-key-of-nobody')).status, 401);
+  assert.is(kept.blobs.length, 0);
+});
+
+test('an upload that is cut off leaves nothing', async () => {
+  const { door, kept } = await openKeeping();
+  await using _ = door;
+  const { hostname, port } = new URL(door.url);
+  const socket = connect(Number(port), hostname);
+  const head = [
+    `POST ${PATH} HTTP/1.1`,
+    `host: ${hostname}`,
+    `x-svc-api-key: ${KEY}`,
+    'content-type: multipart/form-data; boundary=b',
+    'content-length: 100000',
+    '',
+    '--b\r\ncontent-disposition: form-data; name="archive"; filename="a"\r\n\r\nbytes and bytes',
+  ].join('\r\n');
+  await new Promise<void>((resolve) => socket.write(head, () => resolve()));
+  await new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+    setImmediate(() => socket.destroy());
+  });
+  const until = Date.now() + 5_000;
+  while (kept.cut.length === 0 && Date.now() < until) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(kept.cut, ['CANCELLED']);
+  assert.is(kept.blobs.length, 0);
+  assert.is(kept.builds.length, 0);
+});
+
+test.run();

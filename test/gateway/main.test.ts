@@ -1,0 +1,171 @@
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { KEY, openDoor, raw } from './door.ts';
+
+const test = suite('gateway/main');
+const HOST = 'host: x\r\n';
+
+/** Status and JSON body of the only answer in `text`. */
+function only(text: string): { status: number; body: { statusCode: number; error: string } } {
+  assert.is(text.match(/HTTP\/1\.1 \d/g)?.length, 1, text.slice(0, 200));
+  assert.match(text, /content-type: application\/json; charset=utf-8/i);
+  assert.match(text, /x-request-id: \S+/i);
+  const status = Number(text.slice(9, 12));
+  const body = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4));
+  return { status, body };
+}
+
+const MALFORMED: [string, string, number][] = [
+  ['no HTTP', 'hello\r\n\r\n', 400],
+  ['unknown method', `BREW /v1/contexts HTTP/1.1\r\n${HOST}\r\n`, 400],
+  [
+    'two lengths',
+    `POST / HTTP/1.1\r\n${HOST}content-length: 1\r\ncontent-length: 2\r\n\r\nab`,
+    400,
+  ],
+  [
+    'length and chunks',
+    `POST / HTTP/1.1\r\n${HOST}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+  ],
+  ['bare line feeds', 'GET / HTTP/1.1\nhost: x\n\n', 400],
+  ['a NUL in a header', `GET / HTTP/1.1\r\n${HOST}a: \0\r\n\r\n`, 400],
+  ['headers of 64 KiB', `GET / HTTP/1.1\r\n${HOST}a: ${'x'.repeat(65_536)}\r\n\r\n`, 431],
+  ['10,000 headers', `GET / HTTP/1.1\r\n${HOST}${'a: b\r\n'.repeat(10_000)}\r\n`, 431],
+  ['CONNECT', 'CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n', 405],
+];
+
+test('malformed HTTP gets one answer with the body of the table, then the end', async () => {
+  await using door = await openDoor();
+  for (const [name, bytes, expected] of MALFORMED) {
+    const { status, body } = only(await raw(door.url, bytes));
+    assert.is(status, expected, name);
+    assert.is(body.statusCode, expected, name);
+  }
+});
+
+test('a request without Host, with two, or for another server is a 400', async () => {
+  await using door = await openDoor();
+  const end = 'connection: close\r\n\r\n';
+  const requests = [
+    `GET /healthz HTTP/1.1\r\n${end}`,
+    `GET /healthz HTTP/1.1\r\n${HOST}${HOST}${end}`,
+    `GET http://x/healthz HTTP/1.1\r\n${HOST}${end}`,
+    `OPTIONS * HTTP/1.1\r\n${HOST}${end}`,
+  ];
+  for (const request of requests) {
+    assert.is(only(await raw(door.url, request)).status, 400, request);
+  }
+});
+
+test('an unknown expectation and an upgrade are answered like any request', async () => {
+  await using door = await openDoor();
+  const end = 'connection: close\r\n\r\n';
+  const expecting = `GET /none HTTP/1.1\r\n${HOST}expect: a-miracle\r\n${end}`;
+  assert.is(only(await raw(door.url, expecting)).status, 404);
+  const upgrade = `GET /none HTTP/1.1\r\n${HOST}upgrade: websocket\r\nconnection: upgrade\r\n\r\n`;
+  assert.is(only(await raw(door.url, upgrade, /not found/)).status, 404);
+});
+
+test('a body that breaks off in its middle by malformed chunks gets one answer', async () => {
+  await using door = await openDoor();
+  const head = `POST /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n`;
+  const json = 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+  const text = await raw(door.url, `${head}${json}2\r\n{"\r\nzz\r\n`);
+  assert.is(only(text).status, 400);
+});
+
+test('requests in a row on one connection are answered in order', async () => {
+  await using door = await openDoor();
+  const one = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
+  const last = `GET /b HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`;
+  const text = await raw(door.url, one + last);
+  assert.is(text.match(/HTTP\/1\.1 404/g)?.length, 2);
+  assert.ok(text.indexOf('GET /a') < text.indexOf('GET /b'));
+});
+
+test('close lets what is in flight finish and does not wait for kept-alive connections', async () => {
+  const begun = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  await using door = await openDoor({
+    contexts: {
+      async listContexts() {
+        begun.resolve();
+        await release.promise;
+        return { data: [], limit: 20, nextCursor: null };
+      },
+    },
+  });
+  const agent = new Agent({ keepAlive: true });
+  const headers = { 'x-svc-api-key': KEY };
+  const status = (path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const answered = (answer: IncomingMessage) => {
+        answer.resume().on('end', () => resolve(answer.statusCode));
+      };
+      get(door.url + path, { agent, headers }, answered).on('error', reject);
+    });
+  assert.is(await status('/healthz'), 200);
+  const inFlight = status('/v1/contexts');
+  await begun.promise;
+  const startedAt = Date.now();
+  const closed = door.close();
+  release.resolve();
+  assert.is(await inFlight, 200);
+  await closed;
+  assert.ok(Date.now() - startedAt < 1_000);
+  agent.destroy();
+  const refused = await fetch(`${door.url}/healthz`).catch((error: Error) => error.name);
+  assert.is(refused, 'TypeError');
+});
+
+test('a request that comes over an open connection while draining is a 503', async () => {
+  const begun = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  await using door = await openDoor({
+    contexts: {
+      async listContexts() {
+        begun.resolve();
+        await release.promise;
+        return { data: [], limit: 20, nextCursor: null };
+      },
+    },
+  });
+  const { hostname, port } = new URL(door.url);
+  const socket = connect(Number(port), hostname);
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.write(`GET /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n\r\n`);
+  await begun.promise;
+  const closed = door.close();
+  const second = new Promise((resolve) => socket.once('close', resolve));
+  socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`, () => release.resolve());
+  await second;
+  await closed;
+  assert.match(text, /^HTTP\/1\.1 200/);
+  assert.match(text, /HTTP\/1\.1 503 [^]*"The service is shutting down\."/);
+});
+
+test('a port that is taken rejects the start', async () => {
+  await using door = await openDoor();
+  const { startGateway } = await import('../../gateway/main.ts');
+  const { gatewayConfig } = await import('../../gateway/config.ts');
+  const { openLog } = await import('../../proto/log.ts');
+  const { localClients } = await import('../../proto/services.ts');
+  const { handlersOf } = await import('./door.ts');
+  const clients = localClients(handlersOf({}), { onError: () => undefined });
+  const log = openLog({ role: 'test', level: 'silent' });
+  const config = gatewayConfig({ TABERN_PORT: new URL(door.url).port });
+  const started = startGateway(config, { clients, gatewayToken: 't', log });
+  const code = await started.then(
+    () => 'started',
+    (error: NodeJS.ErrnoException) => error.code,
+  );
+  assert.is(code, 'EADDRINUSE');
+});
+
+test.run();

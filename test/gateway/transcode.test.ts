@@ -1,0 +1,276 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { CreateContextRequest } from '../../proto/gen/tabern/v1/contexts.pb.ts';
+import type { InvokeFunctionRequest } from '../../proto/gen/tabern/v1/invocations.pb.ts';
+import type { ListSessionsRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import type { CreateWebhookRequest } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
+import { ask, json, openDoor } from './door.ts';
+
+const test = suite('gateway/transcode');
+const AT = new Date('2026-05-03T12:53:37.151Z');
+const INVOCATION = {
+  id: 'i',
+  projectId: 'p',
+  functionId: 'f',
+  versionId: 'v',
+  sessionId: 's',
+  region: 'us-west-2',
+  status: 'PENDING' as const,
+  createdAt: AT,
+  updatedAt: AT,
+  startedAt: AT,
+  endedAt: undefined,
+  expiresAt: AT,
+  params: {},
+  results: undefined,
+  cause: undefined,
+};
+
+async function openRecording() {
+  const seen: {
+    contexts: CreateContextRequest[];
+    invocations: InvokeFunctionRequest[];
+    sessions: ListSessionsRequest[];
+    webhooks: CreateWebhookRequest[];
+    paths: unknown[];
+  } = { contexts: [], invocations: [], sessions: [], webhooks: [], paths: [] };
+  const door = await openDoor({
+    contexts: {
+      async createContext(request) {
+        seen.contexts.push(request);
+        return {
+          id: 'c',
+          publicKey: 'k',
+          cipherAlgorithm: 'AES-256-CBC',
+          initializationVectorSize: 16,
+        };
+      },
+      async listContexts(request) {
+        seen.paths.push(request);
+        return { data: [], limit: request.limit ?? 20, nextCursor: null };
+      },
+      async deleteContext() {
+        return {};
+      },
+      async updateContext({ id }) {
+        return { id, publicKey: '', cipherAlgorithm: '', initializationVectorSize: 0 };
+      },
+    },
+    functions: {
+      async listBuilds(request) {
+        seen.paths.push(['listBuilds', request]);
+        return { data: [], total: 0 };
+      },
+      async getFunction({ id }) {
+        seen.paths.push(['getFunction', id]);
+        return {
+          function: {
+            id,
+            projectId: 'p',
+            name: 'n',
+            createdAt: AT,
+            updatedAt: AT,
+            createdVersion: undefined,
+          },
+        };
+      },
+    },
+    invocations: {
+      async invokeFunction(request) {
+        seen.invocations.push(request);
+        return { invocation: { ...INVOCATION, params: request.params ?? {} } };
+      },
+      async getInvocation({ id }) {
+        const results =
+          id === 'null' ? null : id === 'none' ? undefined : { list: [1.5, null, 'x'] };
+        return { invocation: { ...INVOCATION, id, status: 'COMPLETED', results } };
+      },
+    },
+    sessions: {
+      async listSessions(request) {
+        seen.sessions.push(request);
+        return { sessions: [] };
+      },
+      async updateSession({ id }) {
+        seen.paths.push(id);
+        return { session: undefined };
+      },
+    },
+    webhooks: {
+      async createWebhook(request) {
+        seen.webhooks.push(request);
+        return { webhook: undefined };
+      },
+    },
+  });
+  return { door, seen };
+}
+
+test('a body becomes the request and the annotated status the answer', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  const answer = await ask(door.url, 'POST', '/v1/contexts', json({ name: ' Ä ' }));
+  assert.is(answer.status, 201);
+  assert.is(answer.headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(answer.json, {
+    id: 'c',
+    publicKey: 'k',
+    cipherAlgorithm: 'AES-256-CBC',
+    initializationVectorSize: 16,
+  });
+  assert.is(seen.contexts[0]?.name, ' Ä ');
+  assert.is(seen.contexts[0]?.projectId, undefined);
+});
+
+test('an empty JSON body is an empty object, on POST, PUT and DELETE', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  const headers = { 'content-type': 'application/json', 'content-length': '0' };
+  assert.is((await ask(door.url, 'POST', '/v1/contexts', { headers })).status, 201);
+  assert.is((await ask(door.url, 'POST', '/v1/contexts')).status, 201);
+  assert.is((await ask(door.url, 'PUT', '/v1/contexts/c', { headers })).status, 200);
+  const gone = await ask(door.url, 'DELETE', '/v1/contexts/c', { headers });
+  assert.is(gone.status, 204);
+  assert.is(gone.text, '');
+  assert.is(seen.contexts.length, 2);
+});
+
+test('literal paths win over parameters', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  const page = await ask(door.url, 'GET', '/v1/functions/builds?limit=5&offset=0');
+  assert.equal(page.json, { data: [], total: 0 });
+  assert.equal(seen.paths, [['listBuilds', { limit: 5, offset: 0, status: undefined }]]);
+  const one = await ask(door.url, 'GET', '/v1/functions/an%20id');
+  assert.is((one.json as { id: string }).id, 'an id');
+});
+
+test('path values win over body values of the same name', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  const body = json({ functionId: 'other', params: { a: null, b: [1, { c: 'x' }] } });
+  const answer = await ask(door.url, 'POST', '/v1/functions/mine/invoke', body);
+  assert.is(answer.status, 202);
+  assert.is(seen.invocations[0]?.functionId, 'mine');
+  assert.equal(seen.invocations[0]?.params, { a: null, b: [1, { c: 'x' }] });
+  assert.equal((answer.json as typeof INVOCATION).params, { a: null, b: [1, { c: 'x' }] });
+});
+
+test('absent optional fields are absent, times are ISO 8601 in UTC, enums short names', async () => {
+  const { door } = await openRecording();
+  await using _ = door;
+  const none = (await ask(door.url, 'GET', '/v1/functions/invocations/none')).json as object;
+  assert.not.ok('results' in none);
+  assert.not.ok('endedAt' in none);
+  assert.not.ok('cause' in none);
+  assert.is(Reflect.get(none, 'createdAt'), '2026-05-03T12:53:37.151Z');
+  assert.is(Reflect.get(none, 'status'), 'COMPLETED');
+  const some = (await ask(door.url, 'GET', '/v1/functions/invocations/some')).json as object;
+  assert.equal(Reflect.get(some, 'results'), { list: [1.5, null, 'x'] });
+});
+
+test('empty lists are [] and a null Value prints null', async () => {
+  const { door } = await openRecording();
+  await using _ = door;
+  const page = await ask(door.url, 'GET', '/v1/contexts');
+  assert.is(page.text, '{"data":[],"limit":20,"nextCursor":null}');
+  assert.is((await ask(door.url, 'GET', '/v1/sessions')).text, '[]');
+});
+
+const FAULTY: [string, string, unknown, string][] = [
+  ['POST', '/v1/contexts', { name: 5 }, '`name` must be a string.'],
+  ['POST', '/v1/contexts', [], 'Body must be a JSON object.'],
+  ['POST', '/v1/contexts', null, 'Body must be a JSON object.'],
+  ['POST', '/v1/functions/f/invoke', { params: [] }, '`params` must be an object.'],
+  ['POST', '/v1/functions/f/invoke', { parms: {} }, '`parms` is not a known field.'],
+  [
+    'POST',
+    '/v1/functions/f/invoke',
+    { sessionCreateParams: { keepAlive: true } },
+    '`sessionCreateParams.keepAlive` is not a known field.',
+  ],
+  [
+    'POST',
+    '/v1/functions/f/invoke',
+    { sessionCreateParams: { timeout: '60' } },
+    '`sessionCreateParams.timeout` must be a whole number.',
+  ],
+  [
+    'POST',
+    '/v1/functions/f/invoke',
+    { sessionCreateParams: { timeout: 60.5 } },
+    '`sessionCreateParams.timeout` must be a whole number.',
+  ],
+  [
+    'POST',
+    '/v1/functions/f/invoke',
+    { sessionCreateParams: { timeout: -1 } },
+    '`sessionCreateParams.timeout` is out of range.',
+  ],
+  [
+    'POST',
+    '/v1/functions/f/invoke',
+    { sessionCreateParams: { browserSettings: { viewport: 5 } } },
+    '`sessionCreateParams.browserSettings.viewport` must be an object.',
+  ],
+  ['POST', '/v1/webhooks', { eventTypes: 'x' }, '`eventTypes` must be an array.'],
+  ['POST', '/v1/webhooks', { eventTypes: ['x', 1] }, '`eventTypes[1]` must be a string.'],
+  ['POST', '/v1/webhooks', { event_types: [] }, '`event_types` is not a known field.'],
+];
+
+test('a wrong body is a 400 that names the field, and core is not asked', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  for (const [method, path, body, message] of FAULTY) {
+    const answer = await ask(door.url, method, path, json(body));
+    assert.equal(answer.json, { statusCode: 400, error: 'Bad Request', message }, path);
+  }
+  assert.is(seen.contexts.length + seen.invocations.length + seen.webhooks.length, 0);
+});
+
+test('an unknown key is ignored where the body is open, also inside browserSettings', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  const created = await ask(door.url, 'POST', '/v1/contexts', json({ nme: 1, name: null }));
+  assert.is(created.status, 201);
+  assert.is(seen.contexts[0]?.name, undefined);
+  const settings = { browserSettings: { size: 'small', blockAds: true } };
+  const body = json({ sessionCreateParams: settings });
+  assert.is((await ask(door.url, 'POST', '/v1/functions/f/invoke', body)).status, 202);
+  assert.is(seen.invocations[0]?.sessionCreateParams?.browserSettings?.blockAds, true);
+});
+
+test('query values are read by the type of their field', async () => {
+  const { door, seen } = await openRecording();
+  await using _ = door;
+  await ask(door.url, 'GET', '/v1/sessions?status=RUNNING&q=a%20b');
+  assert.equal(seen.sessions[0], { status: 'RUNNING', q: 'a b' });
+  const wrong: [string, string][] = [
+    ['/v1/contexts?limit=ten', '`limit` must be a whole number.'],
+    ['/v1/contexts?limit=', '`limit` must be a whole number.'],
+    ['/v1/contexts?limit=1&limit=2', '`limit` must be given once.'],
+    ['/v1/contexts?limit=-1', '`limit` is out of range.'],
+    ['/v1/contexts?zz=1', '`zz` is not a known query parameter.'],
+    ['/v1/contexts?__proto__=1', '`__proto__` is not a known query parameter.'],
+    [
+      '/v1/sessions?status=DONE',
+      '`status` must be one of PENDING, RUNNING, ERROR, TIMED_OUT, COMPLETED.',
+    ],
+  ];
+  for (const [path, message] of wrong) {
+    const answer = await ask(door.url, 'GET', path);
+    assert.equal(answer.json, { statusCode: 400, error: 'Bad Request', message }, path);
+  }
+  assert.is(seen.paths.length, 0);
+  const posted = await ask(door.url, 'POST', '/v1/contexts?name=x', json({}));
+  assert.is(posted.status, 400);
+});
+
+test('an operation that is not built answers 501', async () => {
+  await using door = await openDoor();
+  const answer = await ask(door.url, 'GET', '/v1/sessions/s/debug');
+  assert.is(answer.status, 501);
+  assert.is(Reflect.get(answer.json as object, 'error'), 'Not Implemented');
+});
+
+test.run();
