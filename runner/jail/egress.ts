@@ -1,0 +1,204 @@
+/**
+ * The one door out of a jail: an HTTP proxy for connections that were accepted elsewhere. CONNECT makes a tunnel (https
+ * and every WebSocket of Chrome); an absolute-form request is forwarded. Each target is judged (names.ts) and the judged
+ * address is dialled. TLS stays end to end. Bytes flow by pipe, so a slow reader slows its writer and nothing piles up.
+ */
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { type BlockList, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream';
+import type { Log } from '../../proto/log.ts';
+import { forwardHeaders } from './headers.ts';
+import { judge, openResolve, type Resolve } from './names.ts';
+
+const CONNECT_TIMEOUT_MS = 15_000;
+/** A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five minutes. */
+const IDLE_TIMEOUT_MS = 600_000;
+const HEADERS_TIMEOUT_MS = 30_000;
+const HEADERS_MAX_BYTES = 64 << 10;
+/** Ours: Chrome itself keeps 32 per proxy. */
+const CONNECTIONS_MAX = 512;
+/** Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are judged alike. */
+const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
+
+export type Egress = {
+  /** Serves one connection from a jail, until it ends. */
+  handle(socket: Socket): void;
+  /** Since it was opened: `sent` to the network, `received` from it. */
+  readonly bytes: { sent: number; received: number };
+  /** Drops every connection. */
+  close(): void;
+};
+
+type Target = { host: string; port: number; addresses: string[] };
+type Refusal = { code: 400 | 403 | 502; why: string };
+type Way = { allow: BlockList; resolve: Resolve; log: Log; agent: Agent; bytes: Egress['bytes'] };
+
+/** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
+export function openEgress(options: { allow: BlockList; log: Log; resolve?: Resolve }): Egress {
+  const { allow, log, resolve = openResolve() } = options;
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS });
+  const way: Way = { allow, resolve, log, agent, bytes: { sent: 0, received: 0 } };
+  const sockets = new Set<Duplex>();
+  const server = createServer({
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: 0, // an upload may take its time; the idle limit holds
+  });
+  server.on('request', (from, to) => {
+    forward(way, from, to).catch((error: unknown) => fail(to, error, log));
+  });
+  server.on('connect', (from, socket, head) => {
+    tunnel(way, { authority: from.url ?? '', socket, head, sockets }).catch((error: unknown) => {
+      log.error({ error: String(error) }, 'egress failed');
+      socket.destroy();
+    });
+  });
+  return {
+    bytes: way.bytes,
+    handle(socket) {
+      if (sockets.size >= CONNECTIONS_MAX) {
+        socket.destroy();
+        return;
+      }
+      hold(sockets, socket);
+      socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
+      server.emit('connection', socket);
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      agent.destroy();
+    },
+  };
+}
+
+function hold(sockets: Set<Duplex>, socket: Duplex): void {
+  sockets.add(socket);
+  socket.on('close', () => sockets.delete(socket));
+  socket.on('error', () => socket.destroy()); // a peer that went away is no news
+}
+
+/** Parses, judges: the target with its checked addresses, or the refusal to send. */
+async function aim(way: Way, text: string): Promise<Target | Refusal> {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '') {
+    return { code: 400, why: 'this proxy takes CONNECT host:port and http:// URLs' };
+  }
+  const port = Number(url.port || 80);
+  const verdict = await judge(url.hostname, way.allow, way.resolve);
+  if (verdict.kind === 'unknown') return { code: 502, why: `no address for ${url.hostname}` };
+  if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) {
+    way.log.info({ host: url.hostname, port }, 'egress denied');
+    return {
+      code: 403,
+      why: `${url.host} is not reachable from here: private addresses and mail ports are closed`,
+    };
+  }
+  return { host: url.hostname, port, addresses: verdict.addresses };
+}
+
+async function tunnel(
+  way: Way,
+  asked: { authority: string; socket: Duplex; head: Buffer; sockets: Set<Duplex> },
+): Promise<void> {
+  const { authority, socket, head, sockets } = asked;
+  const isAuthority = /^[^/?#@\s]+:\d{1,5}$/.test(authority);
+  const target = isAuthority
+    ? await aim(way, `http://${authority}`)
+    : { code: 400 as const, why: 'CONNECT takes host:port' };
+  if ('code' in target) {
+    socket.end(page(target));
+    return;
+  }
+  const far = await dial(target.addresses, target.port);
+  if (far === undefined) {
+    socket.end(page({ code: 502, why: `${target.host} does not answer` }));
+    return;
+  }
+  hold(sockets, far);
+  far.setTimeout(IDLE_TIMEOUT_MS, () => far.destroy());
+  if (socket.destroyed) {
+    far.destroy();
+    return;
+  }
+  socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+  if (head.length > 0) far.write(head);
+  // each half may end by itself, as TCP allows; an error of either ends both
+  pipeline(socket, far, (error) => error && socket.destroy());
+  pipeline(far, socket, (error) => error && far.destroy());
+  far.on('close', () => {
+    way.bytes.sent += far.bytesWritten;
+    way.bytes.received += far.bytesRead;
+    socket.destroy();
+  });
+  socket.on('close', () => far.destroy());
+}
+
+/** The first of the checked addresses that answers. */
+async function dial(addresses: readonly string[], port: number): Promise<Socket | undefined> {
+  const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  for (const host of addresses) {
+    const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, signal });
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    if (await promise) return socket;
+    if (signal.aborted) return undefined;
+  }
+  return undefined;
+}
+
+async function forward(way: Way, from: IncomingMessage, to: ServerResponse): Promise<void> {
+  const target = await aim(way, from.url ?? '');
+  if ('code' in target) {
+    refuse(to, target);
+    return;
+  }
+  const url = new URL(from.url ?? '');
+  const { promise: done, resolve: end } = Promise.withResolvers<void>();
+  const far = request({
+    agent: way.agent,
+    host: target.addresses[0],
+    port: target.port,
+    method: from.method,
+    path: url.pathname + url.search,
+    headers: [...forwardHeaders(from.rawHeaders), 'connection', 'keep-alive'],
+    setHost: false,
+    timeout: IDLE_TIMEOUT_MS,
+  });
+  far.on('timeout', () => far.destroy(new Error('idle')));
+  far.on('response', (answer) => {
+    to.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwardHeaders(answer.rawHeaders));
+    answer.on('data', (bytes: Buffer) => {
+      way.bytes.received += bytes.length;
+    });
+    pipeline(answer, to, () => end());
+  });
+  far.on('error', () => {
+    if (to.headersSent) to.destroy();
+    else refuse(to, { code: 502, why: `${target.host} does not answer` });
+    end();
+  });
+  to.on('close', () => far.destroy());
+  from.on('data', (bytes: Buffer) => {
+    way.bytes.sent += bytes.length;
+  });
+  from.pipe(far);
+  await done;
+}
+
+function fail(to: ServerResponse, error: unknown, log: Log): void {
+  log.error({ error: String(error) }, 'egress failed');
+  to.destroy();
+}
+
+function refuse(to: ServerResponse, { code, why }: Refusal): void {
+  to.writeHead(code, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
+  to.end(`${why}\n`);
+}
+
+const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
+
+function page({ code, why }: Refusal): string {
+  const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;
+  return `${head}content-length: ${Buffer.byteLength(why) + 1}\r\nconnection: close\r\n\r\n${why}\n`;
+}

@@ -1,0 +1,61 @@
+/**
+ * Which addresses a host name stands for, and whether they may be dialled. The answer is decided on the addresses that
+ * are then dialled, so a name that changes its mind in between (DNS rebinding) gains nothing.
+ */
+import { Resolver } from 'node:dns/promises';
+import { type BlockList, isIP } from 'node:net';
+import { isAllowed } from '../../proto/addresses.ts';
+
+const DNS_TIMEOUT_MS = 5_000;
+const DNS_TRIES = 2;
+/** Answered here, as RFC 6761 asks; /etc/hosts is not read: its names are the operator's, not the tenant's. */
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+export type Verdict =
+  | { kind: 'allowed'; addresses: string[] }
+  | { kind: 'denied' }
+  | { kind: 'unknown' };
+
+/** Gives every address of a name, v4 and v6; empty when there is none. */
+export type Resolve = (name: string) => Promise<string[]>;
+
+/** Asks the machine's name servers by itself: dns.lookup would read /etc/hosts and block the file system's threads. */
+export function openResolve(): Resolve {
+  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
+  return async (name) => {
+    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  };
+}
+
+/**
+ * `hostname` is a parsed URL's: the parser has already turned `2130706433` and `0x7f.1` into 127.0.0.1.
+ * One forbidden address among many forbids the name.
+ */
+export async function judge(
+  hostname: string,
+  allow: BlockList,
+  resolve: Resolve,
+): Promise<Verdict> {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+  if (isIP(host) !== 0) return verdict([host], allow);
+  if (host === 'localhost' || host.endsWith('.localhost')) {
+    // both are this machine: what the operator opened of it is enough
+    return verdict(
+      LOOPBACK.filter((address) => isAllowed(address, allow)),
+      allow,
+      'denied',
+    );
+  }
+  return verdict(await resolve(host), allow);
+}
+
+function verdict(
+  addresses: string[],
+  allow: BlockList,
+  none: 'denied' | 'unknown' = 'unknown',
+): Verdict {
+  if (addresses.length === 0) return { kind: none };
+  const isOpen = addresses.every((address) => isAllowed(address, allow));
+  return isOpen ? { kind: 'allowed', addresses } : { kind: 'denied' };
+}
