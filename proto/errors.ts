@@ -69,16 +69,18 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS;
 export type Facts = Readonly<Record<string, string | number | boolean>>;
 
-/** When a remote peer gives a code and no reason of ours. */
-const REASON_OF_CODE: Partial<Record<Code, Reason>> = {
-  [Code.CANCELLED]: 'CANCELLED',
-  [Code.INVALID_ARGUMENT]: 'INVALID_FIELD',
-  [Code.DEADLINE_EXCEEDED]: 'DEADLINE',
-  [Code.NOT_FOUND]: 'RESOURCE_NOT_FOUND',
-  [Code.RESOURCE_EXHAUSTED]: 'BODY_TOO_LARGE',
-  [Code.UNIMPLEMENTED]: 'NOT_IMPLEMENTED',
-  [Code.UNAVAILABLE]: 'CORE_UNAVAILABLE',
-  [Code.UNAUTHENTICATED]: 'API_KEY_INVALID',
+const UNEXPECTED = ['INTERNAL', 'An unexpected error occurred.'] as const;
+
+/** When a peer gives a code and no reason of ours. The words are ours too: the transport's name paths and addresses. */
+const FAULT_OF_CODE: Partial<Record<Code, readonly [Reason, string]>> = {
+  [Code.CANCELLED]: ['CANCELLED', 'The caller left.'],
+  [Code.INVALID_ARGUMENT]: ['INVALID_FIELD', 'The request is not valid.'],
+  [Code.DEADLINE_EXCEEDED]: ['DEADLINE', 'The request took too long.'],
+  [Code.NOT_FOUND]: ['RESOURCE_NOT_FOUND', 'Not found.'],
+  [Code.RESOURCE_EXHAUSTED]: ['BODY_TOO_LARGE', 'The message is too large.'],
+  [Code.UNIMPLEMENTED]: ['NOT_IMPLEMENTED', 'This operation is not available yet.'],
+  [Code.UNAVAILABLE]: ['CORE_UNAVAILABLE', 'The service is not reachable. Try again.'],
+  [Code.UNAUTHENTICATED]: ['API_KEY_INVALID', 'Invalid API key.'],
 };
 
 /** An error that the caller can act on. `message` is for the caller; every fact in it is in `facts` too. */
@@ -112,7 +114,7 @@ export function notFound(type: string, id: string): Fault {
 /** The error as a Fault; whatever is not one becomes INTERNAL, with its cause kept for the log and off the wire. */
 export function asFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
-  return new Fault('INTERNAL', 'An unexpected error occurred.', {}, error);
+  return new Fault(...UNEXPECTED, {}, error);
 }
 
 /** The Fault as grpc-js wants it. */
@@ -156,8 +158,7 @@ export function fromServiceError(error: ServiceError): Fault {
       return new Fault(info.reason as Reason, error.details, info.metadata);
     }
   }
-  const reason = REASON_OF_CODE[error.code] ?? 'INTERNAL';
-  const message = reason === 'INTERNAL' ? 'An unexpected error occurred.' : error.details;
+  const [reason, message] = FAULT_OF_CODE[error.code] ?? UNEXPECTED;
   return new Fault(reason, message, {}, error);
 }
 
