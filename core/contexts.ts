@@ -34,7 +34,7 @@ export function contextService(
 
   async function find(id: string, projectId: string): Promise<ContextRow> {
     // A context id is a plain string in the reference: one that is no UUID is unknown, not malformed.
-    const row = isId(id) ? await store.getContext({ id, projectId }) : undefined;
+    const row = isId(id) ? await store.getContext({ id: id.toLowerCase(), projectId }) : undefined;
     if (!row) throw notFound('Context', id);
     return row;
   }
@@ -64,7 +64,8 @@ export function contextService(
     },
 
     async deleteContext({ id }, { projectId }) {
-      const isDeleted = isId(id) && (await store.deleteContext({ id, projectId, at: now() }));
+      const own = { id: id.toLowerCase(), projectId, at: now() };
+      const isDeleted = isId(id) && (await store.deleteContext(own));
       if (!isDeleted) throw notFound('Context', id);
       return {};
     },

@@ -3,7 +3,6 @@
  * opens this service. Core holds the secrets and signs at claim time; a sender gets URL, headers and bytes.
  * spec/webhooks.md 3.1, 3.9. The states are in store/sqlite/deliveries.ts and attempts.ts.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault, invalidField } from '../proto/errors.ts';
 import type {
   AttemptReport,
@@ -19,6 +18,7 @@ import { isId } from './ids.ts';
 import type { Sealer } from './seal.ts';
 import type { AttemptEnd, Claimed, ClaimedRow } from './store/types/deliveries.ts';
 import type { Store } from './store/types.ts';
+import { openWake } from './wake.ts';
 import { secretPlace } from './webhooks.ts';
 
 /** Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source: spec/webhooks.md 3.1. */
@@ -72,20 +72,15 @@ export function deliveryService(
     async claimDeliveries(request, { call }) {
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
       const giveUpAt = now() + waitMs;
-      const wakes = listen(store);
-      try {
-        for (;;) {
-          wakes.clear();
-          const claimed = await claim({ senderId, instanceId }, max);
-          const leftMs = giveUpAt - now();
-          if (claimed.claims.length > 0 || leftMs <= 0) return { claims: signed(claimed, options) };
-          const dueMs = (claimed.nextDue ?? Number.POSITIVE_INFINITY) - now();
-          await wakes.next(Math.max(1, Math.min(leftMs, dueMs, LOOK_AGAIN_MS)), call.signal);
-          // Who left cannot send: nothing may be claimed for them.
-          if (call.signal.aborted) return { claims: [] };
-        }
-      } finally {
-        wakes.end();
+      for (;;) {
+        using wake = openWake(store, 'deliveries');
+        const claimed = await claim({ senderId, instanceId }, max);
+        const leftMs = giveUpAt - now();
+        if (claimed.claims.length > 0 || leftMs <= 0) return { claims: signed(claimed, options) };
+        const dueMs = (claimed.nextDue ?? Number.POSITIVE_INFINITY) - now();
+        await wake.wait(Math.max(1, Math.min(leftMs, dueMs, LOOK_AGAIN_MS)), call.signal);
+        // Who left cannot send: nothing may be claimed for them.
+        if (call.signal.aborted) return { claims: [] };
       }
     },
 
@@ -118,26 +113,6 @@ function checkSender(senderId: string, instanceId: string): void {
     throw invalidField('senderId', `must be 1 to ${NAME_MAX_LENGTH} characters.`);
   }
   if (!isId(instanceId)) throw invalidField('instanceId', 'must be a UUID.');
-}
-
-/** The wakes of deliveries from now on; one that comes before `next` is not lost. */
-function listen(store: Store) {
-  let woken = Promise.withResolvers<void>();
-  const end = store.onWake('deliveries', () => woken.resolve());
-  return {
-    end,
-    clear() {
-      woken = Promise.withResolvers<void>();
-    },
-    /** Until a wake, the end of the call, or that much time. */
-    async next(ms: number, signal: AbortSignal): Promise<void> {
-      const over = new AbortController();
-      const either = AbortSignal.any([signal, over.signal]);
-      const timer = sleep(ms, undefined, { signal: either }).catch(() => undefined);
-      await Promise.race([woken.promise, timer]);
-      over.abort();
-    },
-  };
 }
 
 /** The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it drains as a failure. */

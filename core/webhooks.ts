@@ -11,8 +11,9 @@ import { must } from '../proto/must.ts';
 import type { ProjectCaller, Service } from './call.ts';
 
 import { SECRET_BYTES, writeSecret } from './delivery/sign.ts';
-import { isId, newId } from './ids.ts';
+import { newId } from './ids.ts';
 import { readPage } from './page.ts';
+import { pathId } from './path-id.ts';
 import type { Sealer } from './seal.ts';
 import type { WebhookRow, WrittenWebhook } from './store/types/webhooks.ts';
 import type { Store } from './store/types.ts';
@@ -103,8 +104,7 @@ export function webhookService(
 
 /** The caller's own; the reference types the id as a UUID, so anything else is malformed. */
 function wanted(id: string, { projectId }: ProjectCaller) {
-  if (!isId(id)) throw invalidField('id', 'must be a UUID.');
-  return { id, projectId };
+  return { id: pathId('id', id), projectId };
 }
 
 /** Ours: two rotations at once both succeed, one after the other; more than this in one moment is a mistake. */
