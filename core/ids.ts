@@ -27,7 +27,7 @@ export function newId(nowMs: number = Date.now()): string {
   rest[0] = HEX[((random[0] ?? 0) & 0x3f) | 0x80];
   const tail = rest.join('');
   const order = (0x7000 | counter).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${tail.slice(0, 4)}-${tail.slice(4)}${HEX[take(1)[0] ?? 0]}${HEX[take(1)[0] ?? 0]}`;
+  return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -1,0 +1,98 @@
+/**
+ * Blobs as files: written aside, synced, renamed into place, so that a name means whole bytes on disk. Files that are being
+ * written have names of their own; what a dead process left of them is removed at start.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Fault } from '../../proto/errors.ts';
+
+/** In bytes: what one message of ReadBlob carries at most. Source: blobs.proto. */
+const CHUNK_BYTES = 64 << 10;
+const ASIDE = '.part';
+/** A file without a row may be one whose row is being written: younger ones are left alone. */
+const ORPHAN_AGE_MS = 3_600_000;
+/** Names asked for in one operation. */
+const BATCH = 500;
+
+export type Written = { size: number; sha256: string };
+
+export type BlobFiles = {
+  /** Stores the bytes under the id. Throws BODY_TOO_LARGE past `maxBytes`, and keeps nothing then. */
+  write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written>;
+  read(id: string): AsyncIterable<Buffer>;
+  remove(id: string): Promise<void>;
+};
+
+/** Opens the folder; it is made when missing. */
+export async function openBlobFiles(folder: string): Promise<BlobFiles> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    if (name.endsWith(ASIDE)) await rm(join(folder, name), { force: true });
+  }
+  return {
+    async write(id, parts, maxBytes) {
+      const path = join(folder, id);
+      try {
+        const written = await writeAside(path + ASIDE, parts, maxBytes);
+        await rename(path + ASIDE, path);
+        await syncFolder(folder);
+        return written;
+      } catch (error) {
+        await rm(path + ASIDE, { force: true });
+        throw error;
+      }
+    },
+    read: (id) => createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES }),
+    remove: (id) => rm(join(folder, id), { force: true }),
+  };
+}
+
+/** Removes old files that `known` does not know; answers how many. */
+export async function sweepBlobFiles(
+  folder: string,
+  known: (ids: string[]) => Promise<string[]>,
+  now: number,
+): Promise<number> {
+  const names = await readdir(folder);
+  let removed = 0;
+  for (let from = 0; from < names.length; from += BATCH) {
+    const batch = names.slice(from, from + BATCH);
+    const rows = new Set(await known(batch));
+    for (const name of batch.filter((one) => !rows.has(one))) {
+      const { mtimeMs } = await stat(join(folder, name));
+      if (now - mtimeMs < ORPHAN_AGE_MS) continue;
+      await rm(join(folder, name), { force: true });
+      removed += 1;
+    }
+  }
+  return removed;
+}
+
+async function writeAside(
+  path: string,
+  parts: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<Written> {
+  await using file = await open(path, 'wx', 0o600);
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const part of parts) {
+    size += part.byteLength;
+    if (size > maxBytes) {
+      const message = `The upload exceeds ${maxBytes} bytes.`;
+      throw new Fault('BODY_TOO_LARGE', message, { maxBytes });
+    }
+    hash.update(part);
+    await file.writeFile(part);
+  }
+  await file.sync();
+  return { size, sha256: hash.digest('hex') };
+}
+
+/** A rename is on disk when its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r');
+  await handle.sync();
+}

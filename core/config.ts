@@ -1,0 +1,87 @@
+/** What an operator can set in core. Read once, refused with a sentence when wrong, printed at start without secrets. */
+import { resolve } from 'node:path';
+import { cidrList } from '../proto/addresses.ts';
+import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
+import { type Level, LOG_LEVELS } from '../proto/log.ts';
+
+/** In characters: what a person would not guess and a machine cannot search. */
+const API_KEY_MIN = 24;
+
+export type CoreConfig = {
+  /** TABERN_DATA: absolute; made with mode 0700. Default ./tabern_data. */
+  dataDir: string;
+  /** TABERN_DURABILITY: `full` (default) acknowledges what is on disk; `normal` may lose the last moments with the power. */
+  durability: 'full' | 'normal';
+  /** TABERN_LEASE_MS, 15,000: how long a silent runner keeps its work. Runners renew at a third of it. */
+  leaseMs: number;
+  /** TABERN_SWEEP_MS, 1,000: how often lost leases are looked for. */
+  sweepMs: number;
+  /** TABERN_CONCURRENCY, 25: invocations a new project may run at once. */
+  concurrency: number;
+  /** TABERN_QUEUE_MAX, 1,000: invocations of a project that may wait; past it 429. */
+  queueMax: number;
+  /** TABERN_LOG_LEVEL: info. */
+  logLevel: Level;
+  /** TABERN_API_KEY: a key of the default project, any text of 24 characters or more. */
+  apiKey: string | undefined;
+  /** TABERN_WEBHOOK_ALLOW_CIDRS, empty: addresses that webhooks may name beside the public ones. */
+  webhookAllowCidrs: readonly string[];
+  /** TABERN_CRASH_AT, `name:n`: fault tests only. */
+  crashAt: string | undefined;
+};
+
+/** Throws ConfigError for a variable that cannot be used. */
+export function readCoreConfig(env: Env): CoreConfig {
+  return {
+    dataDir: resolve(text(env, 'TABERN_DATA') ?? 'tabern_data'),
+    durability: choice(env, 'TABERN_DURABILITY', ['full', 'normal'], 'full'),
+    leaseMs: integer(env, 'TABERN_LEASE_MS', { default: 15_000, min: 1_000, max: 300_000 }),
+    sweepMs: integer(env, 'TABERN_SWEEP_MS', { default: 1_000, min: 50, max: 60_000 }),
+    concurrency: integer(env, 'TABERN_CONCURRENCY', { default: 25, min: 1, max: 10_000 }),
+    queueMax: integer(env, 'TABERN_QUEUE_MAX', { default: 1_000, min: 1, max: 1_000_000 }),
+    logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
+    apiKey: presetKey(env),
+    webhookAllowCidrs: cidrs(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'),
+    crashAt: crashAt(env),
+  };
+}
+
+/** The configuration as it may be printed. */
+export function printable(config: CoreConfig): Record<string, unknown> {
+  return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
+}
+
+function presetKey(env: Env): string | undefined {
+  const key = text(env, 'TABERN_API_KEY');
+  if (key === undefined) return undefined;
+  if (key.length < API_KEY_MIN) {
+    throw new ConfigError(`TABERN_API_KEY must have at least ${API_KEY_MIN} characters`);
+  }
+  // It travels in a header: other characters could never be sent.
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new ConfigError('TABERN_API_KEY must be printable ASCII without spaces');
+  }
+  return key;
+}
+
+function crashAt(env: Env): string | undefined {
+  const point = text(env, 'TABERN_CRASH_AT');
+  if (point === undefined) return undefined;
+  if (env['NODE_ENV'] === 'production') {
+    throw new ConfigError('TABERN_CRASH_AT is for fault tests; unset it in production');
+  }
+  if (!/^[a-z-]+:[1-9]\d*$/.test(point)) {
+    throw new ConfigError('TABERN_CRASH_AT must look like before-commit:3');
+  }
+  return point;
+}
+
+function cidrs(env: Env, name: string): string[] {
+  const blocks = list(env, name);
+  try {
+    cidrList(blocks);
+  } catch (cause) {
+    throw new ConfigError(`${name}: ${(cause as Error).message}`, { cause });
+  }
+  return blocks;
+}

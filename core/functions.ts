@@ -1,0 +1,83 @@
+/** Functions and their versions, read. Builds make them: leases.ts. */
+import { notFound } from '../proto/errors.ts';
+import type {
+  FunctionMessage,
+  FunctionServiceService,
+  Version,
+} from '../proto/gen/tabern/v1/functions.pb.ts';
+import type { ProjectCaller, Service } from './call.ts';
+import { readOffsets } from './offsets.ts';
+import { pathId } from './path-id.ts';
+import type { BuiltFunction, FunctionRow, VersionRow } from './store/types/builds.ts';
+import type { Store } from './store/types.ts';
+
+export type FunctionService = Service<typeof FunctionServiceService, ProjectCaller>;
+
+type FunctionNames = 'listFunctions' | 'getFunction' | 'listVersions' | 'getVersion';
+
+export function functionHandlers({
+  store,
+}: {
+  store: Store;
+}): Pick<FunctionService, FunctionNames> {
+  return {
+    async listFunctions(request, { projectId }) {
+      const { rows, total } = await store.listFunctions({ projectId, ...readOffsets(request) });
+      return { data: rows.map(functionToProto), total };
+    },
+
+    async getFunction(request, { projectId }) {
+      const id = pathId('id', request.id);
+      const row = await store.getFunction({ id, projectId });
+      if (!row) throw notFound('Function', id);
+      return { function: functionToProto(row) };
+    },
+
+    async listVersions(request, { projectId }) {
+      const functionId = pathId('functionId', request.functionId);
+      const page = readOffsets(request);
+      const [found, { rows, total }] = await Promise.all([
+        store.getFunction({ id: functionId, projectId }),
+        store.listVersions({ functionId, projectId, ...page }),
+      ]);
+      if (!found) throw notFound('Function', functionId);
+      return { results: rows.map(versionToProto), total };
+    },
+
+    async getVersion(request, { projectId }) {
+      const id = pathId('id', request.id);
+      const row = await store.getVersion({ id, projectId });
+      if (!row) throw notFound('Version', id);
+      return { version: versionToProto(row) };
+    },
+  };
+}
+
+function functionToProto(row: FunctionRow): FunctionMessage {
+  return {
+    id: row.id,
+    projectId: row.projectId,
+    name: row.name,
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.updatedAt),
+    createdVersion: undefined,
+  };
+}
+
+/** A function inside the build that made this version of it. */
+export function builtToProto(built: BuiltFunction): FunctionMessage {
+  return { ...functionToProto(built.function), createdVersion: versionToProto(built.version) };
+}
+
+function versionToProto(row: VersionRow): Version {
+  return {
+    id: row.id,
+    projectId: row.projectId,
+    functionId: row.functionId,
+    functionBuildId: row.buildId,
+    sessionCreateParams: row.sessionConfig === null ? undefined : JSON.parse(row.sessionConfig),
+    userParamsSchema: row.paramsSchema === null ? undefined : JSON.parse(row.paramsSchema),
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.createdAt),
+  };
+}

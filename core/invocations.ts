@@ -1,0 +1,150 @@
+/**
+ * Invocations: one run of a function each. PENDING -> RUNNING -> COMPLETED | FAILED, once.
+ * Status, session, event and deliveries move in one store operation: a crash leaves all of a step or none of it.
+ */
+import { invalidField, notFound } from '../proto/errors.ts';
+import type {
+  Invocation,
+  InvocationServiceService,
+} from '../proto/gen/tabern/v1/invocations.pb.ts';
+import type { ProjectCaller, Service } from './call.ts';
+import { isId, newId } from './ids.ts';
+import { logToProto } from './log-lines.ts';
+import { readOffsets } from './offsets.ts';
+import type { CheckParams } from './params.ts';
+import { pathId } from './path-id.ts';
+import { merged, plainParams, problemOf, type SessionParams } from './session-params.ts';
+import type { VersionRow } from './store/types/builds.ts';
+import type { InvocationCause, InvocationRow } from './store/types/invocations.ts';
+import type { Store } from './store/types.ts';
+
+/** In bytes of JSON. Source: reference.md 2.4. */
+const PARAMS_MAX_BYTES = 64 << 10;
+/** In seconds. Source: reference.md 2.4. */
+const TIMEOUT_DEFAULT = 900;
+/** Functions are available only there. Source: interface.md 1. */
+const REGION = 'us-west-2';
+
+export type InvocationOptions = {
+  store: Store;
+  now: () => number;
+  checkParams: CheckParams;
+  /** Invocations of a project that may wait. */
+  queueMax: number;
+  /** How long one may wait for a runner. */
+  waitMs: number;
+};
+
+export function invocationService(
+  options: InvocationOptions,
+): Service<typeof InvocationServiceService, ProjectCaller> {
+  const { store, now, checkParams, queueMax, waitMs } = options;
+
+  async function find(text: string, projectId: string): Promise<InvocationRow> {
+    const id = pathId('id', text);
+    const row = await store.getInvocation({ id, projectId });
+    if (!row) throw notFound('Invocation', id);
+    return row;
+  }
+
+  return {
+    /** Accepts one invocation and answers at once; a runner leases it from here. */
+    async invokeFunction(request, { projectId }) {
+      const functionId = pathId('functionId', request.functionId);
+      const given = request.params ?? {};
+      checkSize(given);
+      const version = await store.newestVersion({ functionId, projectId });
+      if (!version) throw notFound('Function', functionId);
+      const session = sessionParams(version, plainParams(request.sessionCreateParams));
+      const params = structuredClone(given);
+      checkParams(version, params); // fills in defaults
+      const contextId = contextOf(session);
+      if (contextId !== null) await findContext(store, { id: contextId, projectId });
+      const at = now();
+      const row = await store.acceptInvocation({
+        ...{ id: newId(), sessionId: newId(), projectId, functionId, versionId: version.id },
+        ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
+        params: JSON.stringify(params),
+        sessionParams: JSON.stringify(session),
+        userMetadata: jsonOrNull(session['userMetadata']),
+        timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
+      });
+      return { invocation: toProto(row) };
+    },
+
+    async getInvocation({ id }, { projectId }) {
+      return { invocation: toProto(await find(id, projectId)) };
+    },
+
+    async listInvocations(request, { projectId }) {
+      const versionId = pathId('versionId', request.versionId);
+      const filter = { versionId, projectId, status: request.status, ...readOffsets(request) };
+      const [version, { rows, total }] = await Promise.all([
+        store.getVersion({ id: versionId, projectId }),
+        store.listInvocations(filter),
+      ]);
+      if (!version) throw notFound('Version', versionId);
+      return { results: rows.map(toProto), total };
+    },
+
+    async listInvocationLogs({ id }, { projectId }) {
+      const invocation = await find(id, projectId);
+      const lines = await store.listLogs(invocation.id);
+      return { logs: lines.map(logToProto), total: lines.length };
+    },
+  };
+}
+
+function checkSize(params: object): void {
+  if (Buffer.byteLength(JSON.stringify(params)) > PARAMS_MAX_BYTES) {
+    throw invalidField('params', `must be at most ${PARAMS_MAX_BYTES} bytes of JSON.`);
+  }
+}
+
+/** The function's sessionConfig under the invocation's sessionCreateParams. */
+function sessionParams(version: VersionRow, over: SessionParams): SessionParams {
+  const base = version.sessionConfig === null ? {} : JSON.parse(version.sessionConfig);
+  const session = merged(base, over);
+  const wrong = problemOf(session);
+  if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
+  return session;
+}
+
+/** problemOf has checked the shape. */
+function contextOf(session: SessionParams): string | null {
+  const { context } = (session['browserSettings'] ?? {}) as { context?: { id: string } };
+  return context?.id ?? null;
+}
+
+async function findContext(store: Store, wanted: { id: string; projectId: string }): Promise<void> {
+  const row = isId(wanted.id) ? await store.getContext(wanted) : undefined;
+  if (!row) throw notFound('Context', wanted.id);
+}
+
+function jsonOrNull(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value);
+}
+
+function toProto(row: InvocationRow): Invocation {
+  return {
+    id: row.id,
+    projectId: row.projectId,
+    functionId: row.functionId,
+    versionId: row.versionId,
+    sessionId: row.sessionId,
+    region: row.region,
+    params: JSON.parse(row.params),
+    status: row.status,
+    results: row.results === null ? undefined : (JSON.parse(row.results) ?? undefined),
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.updatedAt),
+    startedAt: new Date(row.startedAt ?? row.createdAt),
+    endedAt: row.endedAt === null ? undefined : new Date(row.endedAt),
+    expiresAt: new Date(row.expiresAt),
+    cause: row.cause === null ? undefined : causeToProto(JSON.parse(row.cause)),
+  };
+}
+
+function causeToProto({ code, message, name, stack }: InvocationCause): Invocation['cause'] {
+  return { code, message, name, stack };
+}

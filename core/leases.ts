@@ -1,0 +1,161 @@
+/**
+ * Leases: runners take work, prolong it and end it. A lease that is not renewed in time is lost, and its work ends FAILED
+ * INTERNAL_ERROR; nothing is run twice. Only the runner token opens this service.
+ *   waiting --lease--> held --renew--> held --complete--> ended;  held --silence--> lost
+ */
+import { randomBytes } from 'node:crypto';
+import { Fault, invalidField } from '../proto/errors.ts';
+import type {
+  LeaseWorkRequest,
+  RunnerServiceService,
+  Work,
+} from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { MachineCaller, Service } from './call.ts';
+import { newId } from './ids.ts';
+import { buildOutcome, invocationOutcome } from './outcomes.ts';
+import type { LeasedWork, WorkKind } from './store/types/leases.ts';
+import type { Store } from './store/types.ts';
+import { openWake } from './wake.ts';
+
+/** Source: runners.proto. */
+const WAIT_MAX_MS = 25_000;
+/** Pieces of work in one answer. Ours: params of 64 KiB each keep it far below a message's 16 MiB. */
+const LEASE_MAX = 64;
+/** Leases in one renewal, lines in one append. Source: runners.proto. */
+const BATCH_MAX = 1_000;
+/** In bytes of text an invocation or build. Ours: a reader gets a log in one answer. */
+const LOG_MAX_BYTES = 1 << 20;
+const LOG_MARKER = '[the log exceeds 1 MiB: what follows is not kept]';
+/** An empty answer leaves before the call's own deadline would answer in its place. */
+const ANSWER_MARGIN_MS = 500;
+
+export type LeaseOptions = {
+  store: Store;
+  now: () => number;
+  leaseMs: number;
+  /** How long put-back work may wait. */
+  waitMs: number;
+  /** Aborts when core closes: waiting polls answer at once. */
+  closing: AbortSignal;
+};
+
+export function runnerService(
+  options: LeaseOptions,
+): Service<typeof RunnerServiceService, MachineCaller> {
+  const { store, now, leaseMs } = options;
+
+  return {
+    async registerRunner({ runnerId, instanceId }) {
+      checkHolder({ runnerId, instanceId });
+      await store.registerRunner({ runnerId, instanceId, at: now() });
+      return { leaseMs };
+    },
+
+    async leaseWork(request, { call }) {
+      checkHolder(request);
+      const kind = kindOf(request.kind);
+      const left = call.deadline - Date.now() - ANSWER_MARGIN_MS;
+      const until = performance.now() + Math.min(request.waitMs, WAIT_MAX_MS, Math.max(0, left));
+      for (;;) {
+        // Listening begins before looking: work that comes between is not missed.
+        using wake = openWake(store, `work:${kind}`);
+        const work = await take(options, request, kind);
+        if (call.signal.aborted) {
+          await putBack(options, work);
+          throw call.signal.reason;
+        }
+        const waitMs = until - performance.now();
+        if (work.length > 0 || waitMs <= 0 || options.closing.aborted) {
+          return { work: work.map(toProto) };
+        }
+        await wake.wait(waitMs, AbortSignal.any([call.signal, options.closing]));
+      }
+    },
+
+    async renewLeases({ runnerId, instanceId, leaseIds }) {
+      checkHolder({ runnerId, instanceId });
+      if (leaseIds.length > BATCH_MAX)
+        throw invalidField('leaseIds', `must be at most ${BATCH_MAX}.`);
+      const at = now();
+      return { leaseIds: await store.renewLeases({ runnerId, instanceId, leaseIds, leaseMs, at }) };
+    },
+
+    async appendLogs({ leaseId, first, lines }) {
+      if (lines.length > BATCH_MAX) throw invalidField('lines', `must be at most ${BATCH_MAX}.`);
+      const rows = lines.map(({ message, timestamp, level }) => ({
+        message,
+        at: timestamp,
+        level,
+      }));
+      const limit = { maxBytes: LOG_MAX_BYTES, marker: LOG_MARKER };
+      const isHeld = await store.appendLogs({ leaseId, first, lines: rows, ...limit });
+      if (!isHeld) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
+      return {};
+    },
+
+    async completeInvocation({ leaseId, outcome, sessionStartMs }) {
+      const at = now();
+      const sessionStartedAt = sessionStartMs > 0 ? Math.min(Math.round(sessionStartMs), at) : null;
+      const end = { leaseId, outcome: invocationOutcome(outcome), sessionStartedAt, at };
+      return { accepted: await store.completeInvocation(end) };
+    },
+
+    async completeBuild({ leaseId, outcome }) {
+      const end = { leaseId, outcome: await buildOutcome(store, leaseId, outcome), at: now() };
+      return { accepted: await store.completeBuild(end) };
+    },
+  };
+}
+
+function take(
+  { store, now, leaseMs }: LeaseOptions,
+  { runnerId, instanceId, max }: LeaseWorkRequest,
+  kind: WorkKind,
+): Promise<LeasedWork[]> {
+  const leaseIds = Array.from({ length: Math.min(Math.max(max, 1), LEASE_MAX) }, () => newId());
+  return store.leaseWork({ runnerId, instanceId, kind, leaseIds, leaseMs, at: now() });
+}
+
+/** The caller left while the lease was being taken: nobody would ever work on it. */
+async function putBack({ store, now, waitMs }: LeaseOptions, work: LeasedWork[]): Promise<void> {
+  if (work.length === 0) return;
+  const at = now();
+  const leaseIds = work.map(({ leaseId }) => leaseId);
+  await store.putBackWork({ leaseIds, waitUntil: at + waitMs, at });
+}
+
+function checkHolder({ runnerId, instanceId }: { runnerId: string; instanceId: string }): void {
+  for (const [field, value] of Object.entries({ runnerId, instanceId })) {
+    if (value === '' || value.length > 128)
+      throw invalidField(field, 'must be 1 to 128 characters.');
+  }
+}
+
+function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
+  switch (kind) {
+    case 'INVOCATION':
+      return 'invocation';
+    case 'BUILD':
+      return 'build';
+    case 'KIND_UNSPECIFIED':
+      throw invalidField('kind', 'must be INVOCATION or BUILD.');
+  }
+}
+
+function toProto(work: LeasedWork): Work {
+  const { leaseId, id, projectId, timeoutMs } = work;
+  if (work.kind === 'build') {
+    const { entrypoint, archiveBlobId } = work;
+    const value = { buildId: id, projectId, entrypoint, archiveBlobId, timeoutMs };
+    return { leaseId, item: { $case: 'build', value } };
+  }
+  const { sessionId, versionId, functionName, bundleBlobId, bundleSha256, region } = work;
+  const value = {
+    ...{ invocationId: id, projectId, sessionId, versionId, functionName, bundleBlobId },
+    ...{ bundleSha256, timeoutMs, region },
+    paramsJson: work.params,
+    sessionParamsJson: work.sessionParams,
+    signingKey: randomBytes(32).toString('base64url'),
+  };
+  return { leaseId, item: { $case: 'invocation', value } };
+}

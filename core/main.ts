@@ -1,0 +1,142 @@
+/**
+ * Core: owns the state and is its only writer. Start is recovery, there is no other path: take the lock, migrate, recount
+ * the queues, give each lease a full term, remove files without a row, listen.
+ * When a commit fails, the outcome of what waited is unknown: it is said so, and the process ends with code 70.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { cidrList } from '../proto/addresses.ts';
+import type { Log } from '../proto/log.ts';
+import type { OnError } from '../proto/rpc.ts';
+import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
+import { authenticator, hashOf, newApiKey } from './auth.ts';
+import { openBlobFiles, sweepBlobFiles } from './blobs/files.ts';
+import type { CoreConfig } from './config.ts';
+import { startHeartbeat } from './heartbeat.ts';
+import { newId } from './ids.ts';
+import { openKeyPool } from './keys/pool.ts';
+import { openSealer, type Sealer } from './seal.ts';
+import { tokenFile } from './secret-files.ts';
+import { listen } from './server.ts';
+import { allHandlers } from './services.ts';
+import { openStore } from './store/thread.ts';
+import type { Store } from './store/types.ts';
+import { startSweep } from './sweep.ts';
+
+/** In seconds: how long a session lives when nobody says. Source: reference.md 2.4, free plan. */
+const DEFAULT_TIMEOUT = 900;
+/** Those who waited are told before the process ends. */
+const FATAL_DELAY_MS = 100;
+/** EX_IOERR's neighbour for supervisors: a restart is the cure. Source: reliability.md R3, rule 3. */
+const FATAL_EXIT_CODE = 70;
+
+export type FirstStart = {
+  projectId: string;
+  /** Shown once: only its hash is stored. */
+  apiKey: string;
+  /** The operator chose it. */
+  isPreset: boolean;
+};
+
+export type Core = AsyncDisposable & {
+  /** In this process. */
+  clients: Clients;
+  handlers: AllHandlers;
+  /** Of the gRPC door, as grpc-js spells it. */
+  address: string;
+  /** Only when this start made the first key. */
+  firstStart?: FirstStart;
+  close(): Promise<void>;
+};
+
+export type CoreOptions = {
+  now?: () => number;
+  /** Instead of ending the process. */
+  onFatal?: (error: Error) => void;
+};
+
+/** Starts core on its data directory. Throws ConfigError when the directory cannot be used. */
+export async function startCore(
+  config: CoreConfig,
+  log: Log,
+  options: CoreOptions = {},
+): Promise<Core> {
+  const { now = Date.now, onFatal = (error) => endProcess(error, log) } = options;
+  const { dataDir, durability, crashAt, leaseMs, sweepMs, queueMax } = config;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const keyFile = (name: string) => join(dataDir, 'keys', name);
+
+  await using opened = new AsyncDisposableStack();
+  const store = await openStore({ dir: dataDir, durability, crashAt, onFatal });
+  opened.defer(() => store.close());
+  await store.recoverWork({ at: now(), leaseMs });
+  const firstStart = await ensureProject(store, config, now());
+  const sealer = await openSecrets(store, keyFile('master.key'));
+  const tokens = {
+    runner: tokenFile(keyFile('runner.token')),
+    gateway: tokenFile(keyFile('gateway.token')),
+  };
+  const folder = join(dataDir, 'blobs');
+  const files = await openBlobFiles(folder);
+  const orphans = await sweepBlobFiles(folder, (ids) => store.knownBlobs(ids), now());
+  if (orphans > 0) log.info({ orphans }, 'removed files that no row names');
+
+  const keys = opened.use(openKeyPool({ store, sealer, log, now }));
+  opened.use(await startHeartbeat({ store, log, now }));
+  opened.use(startSweep({ store, log, now, sweepMs }));
+  const closing = new AbortController();
+  const handlers = allHandlers({
+    ...{ store, files, sealer, keys, log, now, leaseMs, queueMax },
+    authenticate: authenticator({ store, tokens, now }),
+    webhookAllow: cidrList(config.webhookAllowCidrs),
+    closing: closing.signal,
+  });
+  const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
+  const server = await listen(join(dataDir, 'core.sock'), handlers, onError);
+  opened.defer(() => server.close());
+  opened.defer(() => closing.abort());
+
+  const parts = opened.move();
+  const close = () => parts.disposeAsync();
+  return {
+    clients: localClients(handlers, { onError }),
+    handlers,
+    address: server.address,
+    ...(firstStart && { firstStart }),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** The default project, and its first key when there is none. A preset key is always one of its keys. */
+async function ensureProject(
+  store: Store,
+  { concurrency, apiKey: preset }: CoreConfig,
+  at: number,
+): Promise<FirstStart | undefined> {
+  const { id: projectId } = await store.ensureProject({
+    ...{ id: newId(), name: 'default', defaultTimeout: DEFAULT_TIMEOUT, concurrency },
+    ...{ createdAt: at, updatedAt: at },
+  });
+  const isFirst = !(await store.hasApiKeys(projectId));
+  if (preset !== undefined) {
+    await store.addApiKey({ hash: hashOf(preset), projectId, publicId: undefined, at });
+    return isFirst ? { projectId, apiKey: preset, isPreset: true } : undefined;
+  }
+  if (!isFirst) return undefined;
+  const { key, publicId } = newApiKey();
+  await store.addApiKey({ hash: hashOf(key), projectId, publicId, at });
+  return { projectId, apiKey: key, isPreset: false };
+}
+
+async function openSecrets(store: Store, path: string): Promise<Sealer> {
+  const known = (await store.masterKeyCheck()) ?? null;
+  const { sealer, check } = openSealer(path, known);
+  if (known === null) await store.setMasterKeyCheck(check);
+  return sealer;
+}
+
+function endProcess(error: Error, log: Log): void {
+  log.fatal({ err: error }, 'the store failed; ending');
+  setTimeout(() => process.exit(FATAL_EXIT_CODE), FATAL_DELAY_MS);
+}

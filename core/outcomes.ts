@@ -1,0 +1,81 @@
+/** What runners report, made into what is stored. A handler's words are cut, never believed to be small. */
+import { invalidField } from '../proto/errors.ts';
+import type {
+  CompleteBuildRequest,
+  CompleteInvocationRequest,
+} from '../proto/gen/tabern/v1/runners.pb.ts';
+import { cutUtf8 } from './delivery/envelope.ts';
+import { checkManifests } from './manifests.ts';
+import type { InvocationCause } from './store/types/invocations.ts';
+import type { BuildOutcome, InvocationOutcome } from './store/types/leases.ts';
+import type { Store } from './store/types.ts';
+
+/** In bytes of JSON. Source: reference.md 2.4. */
+const RESULTS_MAX_BYTES = 6 << 20;
+/** In bytes. Ours: an error's text is for people; more is in the log. */
+const MESSAGE_MAX_BYTES = 16 << 10;
+const NAME_MAX_BYTES = 256;
+
+const INVOCATION_CODES = ['WORKLOAD_ERROR', 'TIMED_OUT', 'INTERNAL_ERROR'] as const;
+/** Source: functions.proto, Build.Cause. */
+const BUILD_CODES = [
+  'NO_MANIFESTS_FOUND',
+  'TOO_MANY_MANIFESTS',
+  'MANIFEST_TOO_LARGE',
+  'INVALID_SESSION_CREATE_PARAMS',
+  'TIMED_OUT',
+  'BUILD_ERROR',
+  'INTERNAL_ERROR',
+];
+
+export function invocationOutcome(
+  reported: CompleteInvocationRequest['outcome'],
+): InvocationOutcome {
+  if (reported === undefined) return { kind: 'success', results: null };
+  if (reported.$case === 'resultsJson') return resultsOutcome(reported.value);
+  const { code, message, name, stack } = reported.value;
+  const known = INVOCATION_CODES.find((one) => one === code);
+  if (!known) throw invalidField('failure.code', `must be one of ${INVOCATION_CODES.join(', ')}.`);
+  const cause: InvocationCause = { code: known, message: cutUtf8(message, MESSAGE_MAX_BYTES) };
+  if (name !== '') cause.name = cutUtf8(name, NAME_MAX_BYTES);
+  if (stack !== '') cause.stack = cutUtf8(stack, MESSAGE_MAX_BYTES);
+  return { kind: 'failure', cause };
+}
+
+function resultsOutcome(json: string): InvocationOutcome {
+  if (Buffer.byteLength(json) > RESULTS_MAX_BYTES) {
+    const message = 'The result is larger than 6 MiB of JSON.';
+    return { kind: 'failure', cause: { code: 'WORKLOAD_ERROR', message } };
+  }
+  try {
+    JSON.parse(json);
+  } catch {
+    throw invalidField('resultsJson', 'must be JSON.');
+  }
+  return { kind: 'success', results: json };
+}
+
+/** Success is kept only when what was found may be published and its bundle was written under this lease's project. */
+export async function buildOutcome(
+  store: Store,
+  leaseId: string,
+  reported: CompleteBuildRequest['outcome'],
+): Promise<BuildOutcome> {
+  if (reported === undefined) throw invalidField('outcome', 'must be given.');
+  if (reported.$case === 'failure') {
+    const { code, message } = reported.value;
+    if (!BUILD_CODES.includes(code)) {
+      throw invalidField('failure.code', `must be one of ${BUILD_CODES.join(', ')}.`);
+    }
+    return { kind: 'failure', cause: { code, message: cutUtf8(message, MESSAGE_MAX_BYTES) } };
+  }
+  const { bundleBlobId, manifests } = reported.value;
+  const checked = checkManifests(manifests);
+  if (checked.kind === 'bad') return { kind: 'failure', cause: checked.cause };
+  const [blob, lease] = await Promise.all([store.getBlob(bundleBlobId), store.findLease(leaseId)]);
+  // A lease that is gone needs no check: its outcome is dropped.
+  if (lease && (blob?.kind !== 'BUNDLE' || blob.projectId !== lease.projectId)) {
+    throw invalidField('bundleBlobId', 'must be a bundle written under this lease.');
+  }
+  return { kind: 'success', bundleBlobId, manifests: checked.manifests };
+}

@@ -1,0 +1,44 @@
+/** Projects: the owner of everything else. A key sees its own only; another one looks like none. */
+import { notFound } from '../proto/errors.ts';
+import type { Project, ProjectServiceService } from '../proto/gen/tabern/v1/projects.pb.ts';
+import type { ProjectCaller, Service } from './call.ts';
+import type { ProjectRow } from './store/types/projects.ts';
+import type { Store } from './store/types.ts';
+
+export function projectService(options: {
+  store: Store;
+  now: () => number;
+}): Service<typeof ProjectServiceService, ProjectCaller> {
+  const { store, now } = options;
+
+  async function find(id: string, { projectId }: ProjectCaller): Promise<ProjectRow> {
+    const row = id === projectId ? await store.getProject(id) : undefined;
+    if (!row) throw notFound('Project', id);
+    return row;
+  }
+
+  return {
+    async listProjects(_, caller) {
+      return { projects: [toProto(await find(caller.projectId, caller))] };
+    },
+    async getProject({ id }, caller) {
+      return { project: toProto(await find(id, caller)) };
+    },
+    async getProjectUsage({ id }, caller) {
+      await find(id, caller);
+      return store.projectUsage({ id, at: now() });
+    },
+  };
+}
+
+function toProto(row: ProjectRow): Project {
+  return {
+    id: row.id,
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.updatedAt),
+    name: row.name,
+    ownerId: row.id,
+    defaultTimeout: row.defaultTimeout,
+    concurrency: row.concurrency,
+  };
+}

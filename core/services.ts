@@ -1,0 +1,85 @@
+/** Every service of core, behind its door: who may enter which is decided here and nowhere else. */
+import type { BlockList } from 'node:net';
+import type { Log } from '../proto/log.ts';
+import type { Definition, Handlers } from '../proto/rpc.ts';
+import { type AllHandlers, SERVICES } from '../proto/services.ts';
+import type { Authenticate } from './auth.ts';
+import type { BlobFiles } from './blobs/files.ts';
+import { blobService, projectsAndRunners } from './blobs.ts';
+import { buildHandlers } from './builds.ts';
+import {
+  type Admit,
+  guarded,
+  logged,
+  onlyGateways,
+  onlyProjects,
+  onlyRunners,
+  type Service,
+} from './call.ts';
+import { contextService } from './contexts.ts';
+import { deliveryService } from './deliveries.ts';
+import { functionHandlers } from './functions.ts';
+import { invocationService } from './invocations.ts';
+import type { KeyPool } from './keys/pool.ts';
+import { runnerService } from './leases.ts';
+import { paramsChecker } from './params.ts';
+import { projectService } from './projects.ts';
+import type { Sealer } from './seal.ts';
+import { sessionService } from './sessions.ts';
+import type { Store } from './store/types.ts';
+import { webhookService } from './webhooks.ts';
+
+/** How long work may wait for a runner. Ours: past it nobody waits for the answer any more. */
+const WAIT_MS = 3_600_000;
+
+export type Parts = {
+  store: Store;
+  files: BlobFiles;
+  sealer: Sealer;
+  keys: KeyPool;
+  authenticate: Authenticate;
+  log: Log;
+  now: () => number;
+  leaseMs: number;
+  queueMax: number;
+  webhookAllow: BlockList;
+  /** Aborts when core closes. */
+  closing: AbortSignal;
+};
+
+export function allHandlers(parts: Parts): AllHandlers {
+  const { store, files, sealer, keys, log, now, leaseMs, queueMax, closing } = parts;
+  const { authenticate, webhookAllow: allow } = parts;
+  const work = { store, now, queueMax, waitMs: WAIT_MS };
+  const functions = { ...buildHandlers(work), ...functionHandlers(work) };
+  const invocations = invocationService({ ...work, checkParams: paramsChecker() });
+  const runners = runnerService({ store, now, leaseMs, waitMs: WAIT_MS, closing });
+
+  function behind<D extends Definition, C>(
+    definition: D,
+    service: Service<D, C>,
+    admit: Admit<C>,
+  ): Handlers<D> {
+    return logged(definition, guarded(definition, service, { authenticate, admit }), log);
+  }
+
+  return {
+    projects: behind(SERVICES.projects, projectService({ store, now }), onlyProjects),
+    contexts: behind(SERVICES.contexts, contextService({ store, keys, now }), onlyProjects),
+    sessions: behind(SERVICES.sessions, sessionService({ store, now }), onlyProjects),
+    functions: behind(SERVICES.functions, functions, onlyProjects),
+    invocations: behind(SERVICES.invocations, invocations, onlyProjects),
+    webhooks: behind(
+      SERVICES.webhooks,
+      webhookService({ store, sealer, now, allow }),
+      onlyProjects,
+    ),
+    blobs: behind(SERVICES.blobs, blobService({ store, files, now }), projectsAndRunners),
+    runners: behind(SERVICES.runners, runners, onlyRunners),
+    deliveries: behind(
+      SERVICES.deliveries,
+      deliveryService({ store, sealer, log, now }),
+      onlyGateways,
+    ),
+  };
+}
