@@ -14,7 +14,7 @@ import { REQUEST_TIMEOUT_MS } from './config.ts';
 /** X-BB-API-Key is what clients published for the reference interface send. Source: reference.md 3.1. */
 const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
 /** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
-const KEY = /^[\x21-\x7e]{1,512}$/;
+const KEY = /^[\x21-\x7e]{1,4096}$/;
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 const TRACE_PARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 

@@ -11,11 +11,14 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
 /** The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON or REQUEST_TIMEOUT. */
-export async function readJson(request: IncomingMessage): Promise<Json> {
+export async function readJson(
+  request: IncomingMessage,
+  timeoutMs = REQUEST_TIMEOUT_MS,
+): Promise<Json> {
   if (hasBody(request) && !isJson(request)) {
     throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json.');
   }
-  const bytes = await readBytes(request);
+  const bytes = await readBytes(request, timeoutMs);
   if (bytes.length === 0) return {};
   if (!isJson(request)) {
     throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json.');
@@ -48,11 +51,11 @@ export function tooLarge(maxBytes: number): Fault {
   });
 }
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
+async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   const slow = new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.');
-  const timer = setTimeout(() => stop(slow), REQUEST_TIMEOUT_MS);
+  const timer = setTimeout(() => stop(slow), timeoutMs);
   let stop: (fault: Fault) => void = () => {};
   try {
     return await new Promise<Buffer>((resolve, reject) => {

@@ -3,6 +3,7 @@
  * Every option stands in README.md of this folder with its unit and default.
  */
 import { readFileSync } from 'node:fs';
+import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
@@ -55,7 +56,7 @@ export type GatewayConfig = {
   /** PEM text: certificates that webhook endpoints may be signed by, beside the system's. */
   webhookCa: string | undefined;
   /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
-  webhookAllowCidrs: readonly string[];
+  webhookAllow: BlockList;
   logLevel: Level;
 };
 
@@ -70,7 +71,7 @@ export function gatewayConfig(env: Env, flags: { core?: string | undefined } = {
     core: flags.core ?? text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
     gatewayToken: text(env, 'TABERN_GATEWAY_TOKEN'),
     webhookCa: certificates(env),
-    webhookAllowCidrs: cidrs(env),
+    webhookAllow: cidrs(env),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
 }
@@ -94,12 +95,10 @@ function certificates(env: Env): string | undefined {
   }
 }
 
-function cidrs(env: Env): string[] {
-  const blocks = list(env, 'TABERN_WEBHOOK_ALLOW_CIDRS');
+function cidrs(env: Env): BlockList {
   try {
-    cidrList(blocks);
+    return cidrList(list(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'));
   } catch (cause) {
     throw new ConfigError(`TABERN_WEBHOOK_ALLOW_CIDRS: ${(cause as Error).message}`, { cause });
   }
-  return blocks;
 }

@@ -27,6 +27,8 @@ export function answerOf(fault: Fault, method: string): Answer {
   const headers: OutgoingHttpHeaders = { 'content-type': 'application/json; charset=utf-8' };
   if (status === 401) headers['www-authenticate'] = 'ApiKey realm="tabern"';
   if (typeof fault.facts['allow'] === 'string') headers['allow'] = fault.facts['allow'];
+  // The rest of a request that is too slow is not waited for.
+  if (status === 408) headers['connection'] = 'close';
   if (retry === 'yes') headers['retry-after'] = String(retryAfterS ?? 1);
   const mayRetry = fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry);
   if (mayRetry !== undefined && RETRIED_BY_CLIENTS(status)) {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { hostname } from 'node:os';
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import type { Clients } from '../proto/services.ts';
@@ -22,6 +23,7 @@ import {
   UPLOAD_TIMEOUT_MS,
 } from './config.ts';
 import { clientErrors, rawAnswer } from './errors.ts';
+import { startDispatcher } from './webhooks/dispatcher.ts';
 
 /** A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s (house.md 5). */
 const CLOSE_IDLE_MS = 100;
@@ -36,7 +38,7 @@ export type Gateway = AsyncDisposable & {
 
 /** Listens and serves. Rejects with node's error when the port is taken or may not be opened. */
 export async function startGateway(config: GatewayConfig, parts: GatewayParts): Promise<Gateway> {
-  const { clients, log } = parts;
+  const { clients, gatewayToken, log } = parts;
   let isDraining = false;
   const app = openApp({ clients, log, isDraining: () => isDraining });
   const server = openServer(app.callback() as RequestListener);
@@ -44,11 +46,20 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   await once(server, 'listening');
   const url = urlOf(server, config.host);
   log.info({ url }, 'listening');
+  const dispatcher = startDispatcher({
+    client: clients.deliveries,
+    token: gatewayToken,
+    // The same at each start here, so that what a lost gateway had claimed is taken over at once.
+    senderId: `${hostname()}:${new URL(url).port}`,
+    allow: config.webhookAllow,
+    ca: config.webhookCa,
+    log,
+  });
 
   let closing: Promise<void> | undefined;
   const close = () => {
     isDraining = true;
-    closing ??= drain(server);
+    closing ??= Promise.all([drain(server), dispatcher.close()]).then(() => undefined);
     return closing;
   };
   return { url, close, [Symbol.asyncDispose]: close };

@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parseJson, readJson } from '../../gateway/body.ts';
+import { Fault } from '../../proto/errors.ts';
+
+const test = suite('gateway/body');
+const HEAD = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+
+/** How reading ends for a client that sends `bytes` and then nothing, or leaves. */
+async function endOf(bytes: string, then: 'waits' | 'leaves'): Promise<Fault> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  const arrived = once(server, 'request');
+  socket.write(bytes);
+  const [request] = (await arrived) as [IncomingMessage];
+  const read = readJson(request, then === 'waits' ? 50 : 5_000);
+  if (then === 'leaves') socket.destroy();
+  const fault = await read.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  socket.destroy();
+  server.close();
+  server.closeAllConnections();
+  assert.instance(fault, Fault);
+  return fault as Fault;
+}
+
+test('a body that does not come is a REQUEST_TIMEOUT', async () => {
+  const fault = await endOf(`${HEAD}content-length: 10\r\n\r\n{`, 'waits');
+  assert.is(fault.reason, 'REQUEST_TIMEOUT');
+  const nothing = await endOf(`${HEAD}transfer-encoding: chunked\r\n\r\n`, 'waits');
+  assert.is(nothing.reason, 'REQUEST_TIMEOUT');
+});
+
+test('a client that leaves in the middle of its body is CANCELLED', async () => {
+  const fault = await endOf(`${HEAD}content-length: 10\r\n\r\n{`, 'leaves');
+  assert.is(fault.reason, 'CANCELLED');
+});
+
+test('64 levels pass, 65 do not', () => {
+  const nested = (levels: number) => Buffer.from('['.repeat(levels) + ']'.repeat(levels));
+  assert.ok(Array.isArray(parseJson(nested(64))));
+  assert.throws(
+    () => parseJson(nested(65)),
+    (error: unknown) => error instanceof Fault && error.reason === 'MALFORMED_JSON',
+  );
+});
+
+test('an ordinary value is read as it is', () => {
+  const value = { a: [1, -0.5, true, null], constructor: 'é', '': '\u{1f600}' };
+  assert.equal(parseJson(Buffer.from(`\ufeff${JSON.stringify(value)}`)), value);
+});
+
+test.run();
