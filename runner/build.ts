@@ -1,0 +1,238 @@
+/**
+ * One leased build -> functions, or a cause. download -> unpack -> install -> bundle -> introspect -> upload -> complete.
+ *
+ * Guarantee: whatever happens, core is told one outcome, the log says what the author can do, and the build's directory
+ * is gone. Nothing of the project runs here: the bundle runs in a function host, as its handlers will.
+ */
+import { createReadStream } from 'node:fs';
+import { mkdir, mkdtemp, open, realpath, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Env } from '../proto/env.ts';
+import { Fault } from '../proto/errors.ts';
+import type { WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
+import type { BuildWork, CompleteBuildRequest } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Log } from '../proto/log.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import { unpack } from './archive.ts';
+import { type BuildLog, type Level, openBuildLog } from './build-log.ts';
+import { type Bundle, BundleError, bundle } from './bundle.ts';
+import { BuildFailure } from './failure.ts';
+import { install } from './install.ts';
+import { readManifests } from './manifest.ts';
+import { retried } from './retry.ts';
+
+/** Ours: a bundle that does not settle in this time has an open handle or a loop at its top level. */
+const INTROSPECT_TIMEOUT_MS = 30_000;
+/** In bytes. Source: blobs.proto. */
+const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
+const BUNDLE_MAX_BYTES = 32 * 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+/** Of one blob, one way. Ours. */
+const TRANSFER_TIMEOUT_MS = 120_000;
+
+/** What runs a bundle once to learn what it defines. */
+export type Introspector = {
+  introspect(request: {
+    projectId: string;
+    bundle: { path: string; sha256: string };
+    timeoutMs: number;
+    onLine: (line: { level: Level; message: string }) => void;
+    signal: AbortSignal;
+  }): Promise<
+    | { ok: true; manifests: unknown }
+    | { ok: false; code: 'TIMED_OUT' | 'BUILD_ERROR'; message: string }
+  >;
+};
+
+export type BuildConfig = {
+  /** Of this runner instance: what is in it does not outlive it. */
+  runDirectory: string;
+  /** Kept over instances. */
+  cacheDirectory: string;
+  /** The operator's environment: PATH, and what npm is told by npm_config_*. */
+  env: Env;
+};
+
+export type BuildDeps = {
+  clients: Clients;
+  /** Carries the runner's token. */
+  call: CallOptions;
+  hosts: Introspector;
+  config: BuildConfig;
+  log: Log;
+  /** Aborts when the lease is lost or the runner stops. */
+  signal: AbortSignal;
+};
+
+type Step = BuildDeps & { work: BuildWork; leaseId: string; directory: string; lines: BuildLog };
+type Outcome = NonNullable<CompleteBuildRequest['outcome']>;
+
+/** Builds, and tells core how it ended. Resolves when nothing of it is left; never rejects for a reason of the build. */
+export async function runBuild(work: BuildWork, leaseId: string, deps: BuildDeps): Promise<void> {
+  const { clients, call, log } = deps;
+  const lines = openBuildLog({
+    append: async (first, batch) => {
+      await clients.runners.appendLogs({ leaseId, first, lines: batch }, call);
+    },
+    now: Date.now,
+    onError: (error) => log.warn({ err: error, buildId: work.buildId }, 'build log not sent'),
+  });
+  const late = AbortSignal.timeout(work.timeoutMs);
+  const signal = AbortSignal.any([deps.signal, late]);
+  const outcome = await build({ ...deps, work, leaseId, lines, signal }).catch((error: unknown) =>
+    failed(error, { work, deps, late, lines }),
+  );
+  await lines.close();
+  await retried(() => clients.runners.completeBuild({ leaseId, outcome }, call));
+}
+
+async function build(step: Omit<Step, 'directory'>): Promise<Outcome> {
+  const base = join(step.config.runDirectory, 'builds');
+  await mkdir(base, { recursive: true, mode: 0o700 });
+  const directory = await realpath(await mkdtemp(join(base, 'build-')));
+  try {
+    return await steps({ ...step, directory });
+  } finally {
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+async function steps(step: Step): Promise<Outcome> {
+  const { work, directory, lines, signal, config } = step;
+  const root = join(directory, 'project');
+  const home = join(directory, 'home');
+  await Promise.all([mkdir(root), mkdir(home)]);
+
+  const archive = join(directory, 'archive.tgz');
+  await download(step, archive);
+  const { entries } = await unpack(archive, root, { signal });
+  lines.line('info', `unpacked ${entries} entries`);
+  await checkEntrypoint(root, work.entrypoint);
+
+  const { cacheDirectory, env } = config;
+  await install({ root, home, cacheDirectory, env, log: lines, signal });
+
+  const outFile = join(directory, 'bundle.mjs');
+  const made = await compile(step, { root, outFile });
+  const manifests = readManifests(await introspect(step, { path: outFile, sha256: made.sha256 }));
+  const bundleBlobId = await upload(step, outFile);
+  const names = manifests.map(({ name }) => JSON.stringify(name)).join(', ');
+  lines.line('info', `built ${manifests.length} function(s): ${names}`);
+  return { $case: 'success', value: { manifests, bundleBlobId } };
+}
+
+async function download({ clients, call, work, signal }: Step, file: string): Promise<void> {
+  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  await using out = await open(file, 'wx', 0o600);
+  let bytes = 0;
+  const blobId = work.archiveBlobId;
+  for await (const { chunk } of clients.blobs.readBlob({ blobId }, options)) {
+    bytes += chunk.length;
+    if (bytes > ARCHIVE_MAX_BYTES) {
+      throw new BuildFailure(
+        'BUILD_ERROR',
+        `the archive is larger than ${ARCHIVE_MAX_BYTES} bytes`,
+      );
+    }
+    await out.writeFile(chunk);
+  }
+}
+
+async function checkEntrypoint(root: string, entrypoint: string): Promise<void> {
+  const found = await stat(join(root, entrypoint)).catch(() => undefined);
+  if (found?.isFile()) return;
+  throw new BuildFailure(
+    'BUILD_ERROR',
+    `the archive has no file ${JSON.stringify(entrypoint)}; publish from the folder that the entry path starts in`,
+  );
+}
+
+async function compile(step: Step, paths: { root: string; outFile: string }): Promise<Bundle> {
+  const { work, lines, signal } = step;
+  lines.line('info', `bundling ${work.entrypoint}`);
+  try {
+    const made = await bundle({ ...paths, entrypoint: work.entrypoint, signal });
+    for (const warning of made.warnings) lines.line('warn', warning);
+    const size = `${(made.size / 1024).toFixed(0)} KiB`;
+    if (made.size > BUNDLE_MAX_BYTES) {
+      const problem = `the bundle is ${size}, the limit is ${BUNDLE_MAX_BYTES / 1024} KiB; use smaller packages`;
+      throw new BuildFailure('BUILD_ERROR', problem);
+    }
+    lines.line('info', `bundled, ${size}`);
+    return made;
+  } catch (error) {
+    if (!(error instanceof BundleError)) throw error;
+    const [first, ...more] = error.message.split('\n');
+    for (const line of [first ?? '', ...more]) lines.line('error', line);
+    throw new BuildFailure('BUILD_ERROR', `the sources cannot be bundled: ${first ?? ''}`, error);
+  }
+}
+
+async function introspect(step: Step, made: { path: string; sha256: string }): Promise<unknown> {
+  const { work, lines, signal, hosts } = step;
+  lines.line('info', 'loading the bundle to see which functions it defines');
+  const found = await hosts.introspect({
+    projectId: work.projectId,
+    bundle: made,
+    timeoutMs: INTROSPECT_TIMEOUT_MS,
+    onLine: ({ level, message }) => lines.line(level, message),
+    signal,
+  });
+  signal.throwIfAborted();
+  if (found.ok) return found.manifests;
+  throw new BuildFailure(found.code, found.message);
+}
+
+async function upload({ clients, call, leaseId, signal }: Step, file: string): Promise<string> {
+  async function* parts(): AsyncGenerator<WriteBlobRequest> {
+    yield { part: { $case: 'header', value: { kind: 'BUNDLE', leaseId } } };
+    for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
+      yield { part: { $case: 'chunk', value: chunk } };
+    }
+  }
+  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
+  return blobId;
+}
+
+/** Every way to fail, as the author reads it. What is our fault is logged here, once, and only here. */
+function failed(
+  error: unknown,
+  {
+    work,
+    deps,
+    late,
+    lines,
+  }: { work: BuildWork; deps: BuildDeps; late: AbortSignal; lines: BuildLog },
+): Outcome {
+  const failure = asFailure(error, { deps, late });
+  if (failure.code === 'INTERNAL_ERROR') {
+    deps.log.error({ err: error, buildId: work.buildId }, 'build failed');
+  }
+  lines.line('error', `${failure.code}: ${failure.message}`);
+  return { $case: 'failure', value: { code: failure.code, message: failure.message } };
+}
+
+function asFailure(
+  error: unknown,
+  { deps, late }: { deps: BuildDeps; late: AbortSignal },
+): BuildFailure {
+  if (error instanceof BuildFailure) return error;
+  if (deps.signal.aborted) {
+    return new BuildFailure(
+      'INTERNAL_ERROR',
+      'the service stopped during the build; publish again',
+    );
+  }
+  if (late.aborted) {
+    return new BuildFailure(
+      'TIMED_OUT',
+      'the build took longer than its limit; its log says at what',
+    );
+  }
+  if (error instanceof Fault && error.row.retry === 'yes') {
+    return new BuildFailure('INTERNAL_ERROR', 'the service was busy; publish again', error);
+  }
+  return new BuildFailure('INTERNAL_ERROR', 'an unexpected error occurred; publish again', error);
+}
