@@ -1,4 +1,7 @@
-/** The runner must fail what uvu lets pass. Each hole is a file here; each file but the first must be red. */
+/**
+ * The runner must fail what uvu lets pass. Each hole is a file here; each file but the first must
+ * be red.
+ */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
@@ -14,7 +17,10 @@ it('holds', () => {});
 it('holds later', async () => { await null; });
 it.run();`;
 
-/** What is written inside the green file before its `it.run()`, or is the whole file; what the runner must say. */
+/**
+ * What is written inside the green file before its `it.run()`, or is the whole file; what the
+ * runner must say.
+ */
 const HOLES: Record<string, { file: string; says: RegExp; last: string }> = {
   'a test that throws': {
     file: inside(`it('breaks', () => { throw new Error('broken on purpose'); });`),

@@ -1,8 +1,8 @@
 /**
- * Runs the tests: `node test/run.ts [-j N] [folder or file]...` (default: test). uvu without its silent passes.
- * One process per *.test.ts, as many at a time as there are cores; files that start Chrome or kill things run one at a
- * time after the others. Short when green, whole when red; the last line is `N passed, N failed`; exit code 1 when
- * anything failed or nothing ran.
+ * Runs the tests: `node test/run.ts [-j N] [folder or file]...` (default: test). uvu without its
+ * silent passes. One process per *.test.ts, as many at a time as there are cores; files that start
+ * Chrome or kill things run one at a time after the others. Short when green, whole when red; the
+ * last line is `N passed, N failed`; exit code 1 when anything failed or nothing ran.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

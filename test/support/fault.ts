@@ -1,7 +1,12 @@
-/** Async failure in a test. uvu's `assert.throws` is synchronous only, and given an async function it ends the run. */
+/**
+ * Async failure in a test. uvu's `assert.throws` is synchronous only, and given an async function
+ * it ends the run.
+ */
 import { Fault } from '../../proto/errors.ts';
 
-/** The Fault that the promise rejects with. Throws when it resolves, or rejects with anything else. */
+/**
+ * The Fault that the promise rejects with. Throws when it resolves, or rejects with anything else.
+ */
 export async function faultOf(promise: Promise<unknown>): Promise<Fault> {
   const error = await errorOf(promise);
   if (error instanceof Fault) return error;

@@ -1,4 +1,7 @@
-/** Runs one test file in a process group of its own, with a time limit, and judges it. Used by test/run.ts. */
+/**
+ * Runs one test file in a process group of its own, with a time limit, and judges it. Used by
+ * test/run.ts.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +9,10 @@ import { fileURLToPath } from 'node:url';
 import type { Report } from './uvu.ts';
 
 const STRICT = fileURLToPath(new URL('./strict.ts', import.meta.url));
-/** A test may leave a process that holds its output open; it gets this long to die with the group. Ours. */
+/**
+ * A test may leave a process that holds its output open; it gets this long to die with the group.
+ * Ours.
+ */
 const DRAIN_MS = 2_000;
 /** Of what one file prints; the rest is cut, so that an endless loop cannot fill memory. Ours. */
 const OUTPUT_MAX_BYTES = 4 << 20;
@@ -28,7 +34,9 @@ export function killAll(): void {
   for (const group of groups) killGroup(group);
 }
 
-/** Runs the file; green only when it left a report in which every test passed, and exited 0 in time. */
+/**
+ * Runs the file; green only when it left a report in which every test passed, and exited 0 in time.
+ */
 export async function runFile(file: string, limitMs: number): Promise<FileResult> {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [STRICT, file], {
@@ -96,6 +104,7 @@ function killGroup(group: number): void {
   try {
     process.kill(-group, 'SIGKILL');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // ESRCH: nothing is left, as it should be
+    // ESRCH: nothing is left, as it should be
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 const POLL_MS = 25;
 
 /**
- * The condition's first value that is not false, null or undefined. Throws when `limitMs` pass without one; an error of
- * the condition itself is thrown at once.
+ * The condition's first value that is not false, null or undefined. Throws when `limitMs` pass
+ * without one; an error of the condition itself is thrown at once.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

@@ -1,7 +1,12 @@
-/** What runs on this machine, read from /proc: for tests that must find nothing left. Linux only. */
+/**
+ * What runs on this machine, read from /proc: for tests that must find nothing left. Linux only.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** `start` is in clock ticks since boot: with the pid it names one process for good, as pids come again. */
+/**
+ * `start` is in clock ticks since boot: with the pid it names one process for good, as pids come
+ * again.
+ */
 export type Process = { pid: number; parent: number; start: string; command: string };
 
 /** Every process but those that are dead and only wait to be reaped. */
@@ -49,7 +54,8 @@ export function listeningPorts(): Set<number> {
 
 function processOf(pid: number): Process | undefined {
   const stat = read(pid, 'stat');
-  // The name is in parentheses and may hold any character, so the fields are counted from the last one.
+  // The name is in parentheses and may hold any character, so the fields are counted from the last
+  // one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, parent] = fields;
   const start = fields[19];

@@ -1,7 +1,8 @@
 /**
- * Runs one test file for test/run.ts: `node strict.ts <file>`. Gives the file a uvu that counts, and on exit writes to
- * descriptor 3 what became of every test that was registered. uvu's own summary is not trusted: a suite that is never
- * run, a test that throws null and a hook that throws are all green in it (uvu issues 60, 80, 191, 205).
+ * Runs one test file for test/run.ts: `node strict.ts <file>`. Gives the file a uvu that counts,
+ * and on exit writes to descriptor 3 what became of every test that was registered. uvu's own
+ * summary is not trusted: a suite that is never run, a test that throws null and a hook that throws
+ * are all green in it (uvu issues 60, 80, 191, 205).
  */
 import { writeSync } from 'node:fs';
 import { registerHooks } from 'node:module';

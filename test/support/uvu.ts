@@ -1,11 +1,15 @@
 /**
- * uvu that counts: stands in for it in every file that test/run.ts runs. A suite is the same to its author, except that
- * hooks are refused: uvu passes a suite whose hook throws, and `await using` does their work in the open.
+ * uvu that counts: stands in for it in every file that test/run.ts runs. A suite is the same to its
+ * author, except that hooks are refused: uvu passes a suite whose hook throws, and `await using`
+ * does their work in the open.
  */
 import { inspect } from 'node:util';
 import * as uvu from 'uvu';
 
-/** What became of the tests of one file. `problems` are the holes: each fails the file, whatever else passed. */
+/**
+ * What became of the tests of one file. `problems` are the holes: each fails the file, whatever
+ * else passed.
+ */
 export type Report = { passed: number; failed: number; problems: string[] };
 
 type TestState = 'not run' | 'started' | 'passed' | 'failed';
@@ -82,7 +86,10 @@ async function followed(test: TestRecord, handler: () => Promise<void>): Promise
   }
 }
 
-/** uvu dies on what is not an Error, and prints neither a cause nor the two halves of a SuppressedError. */
+/**
+ * uvu dies on what is not an Error, and prints neither a cause nor the two halves of a
+ * SuppressedError.
+ */
 function shown(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`threw ${inspect(error)}`);
   const hasMore = error instanceof SuppressedError || error instanceof AggregateError;

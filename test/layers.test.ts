@@ -1,0 +1,146 @@
+/**
+ * The arrows of the house hold, and each rule bites: a violation planted in an empty house is
+ * found.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { brokenRules } from './support/layers.ts';
+import { tempDirectory, writeTree } from './support/temp.ts';
+
+const HOUSE = fileURLToPath(new URL('..', import.meta.url));
+
+/** What is planted -> what must be said of it. */
+const VIOLATIONS: [path: string, text: string, says: string][] = [
+  ['proto/a.ts', `import { x } from '../core/x.ts';`, 'may not import core/x.ts'],
+  ['core/a.ts', `import { x } from '../gateway/x.ts';`, 'may not import gateway/x.ts'],
+  ['core/a.ts', `import type { x } from '../runner/x.ts';`, 'may not import runner/x.ts'],
+  ['core/a.ts', `export { x } from '../test/support/x.ts';`, 'may not import test/support/x.ts'],
+  ['core/a.ts', `export * from '../runner/x.ts';`, 'may not import runner/x.ts'],
+  ['core/a.ts', `import {\n  x,\n} from '../runner/x.ts';`, 'may not import runner/x.ts'],
+  ['core/a.ts', `import '../runner/x.ts';`, 'may not import runner/x.ts'],
+  ['core/a.ts', `const x = await import('../runner/x.ts');`, 'may not import runner/x.ts'],
+  ['core/a.ts', `let x: import('../runner/x.ts').X;`, 'may not import runner/x.ts'],
+  [
+    'core/a.ts',
+    `new Worker(new URL('../runner/x.ts', import.meta.url));`,
+    'may not import runner/',
+  ],
+  ['core/a.ts', `const x = await import(name);`, 'whose name is not written there'],
+  ['core/deep/a.ts', `import { x } from '../../runner/x.ts';`, 'may not import runner/x.ts'],
+  ['gateway/a.ts', `import { x } from '../core/x.ts';`, 'may not import core/x.ts'],
+  ['gateway/a.ts', `await import('../core/main.ts');`, 'may not import core/main.ts'],
+  ['gateway/bin.ts', `import { x } from '../core/main.ts';`, 'may not import core/main.ts'],
+  ['gateway/bin.ts', `await import('../core/ids.ts');`, 'may not import core/ids.ts'],
+  ['runner/a.ts', `import { x } from '../gateway/x.ts';`, 'may not import gateway/x.ts'],
+  ['runner/sdk/a.ts', `import { x } from '../../proto/x.ts';`, 'may not import proto/x.ts'],
+  ['runner/sdk/a.ts', `import { x } from '../loop.ts';`, 'may not import runner/loop.ts'],
+  ['runner/sdk/a.ts', `import { x } from 'node:fs';`, 'may not import node:fs'],
+  ['runner/sdk/a.ts', `import { x } from 'ajv';`, 'may not import the package ajv'],
+  ['runner/host/a.ts', `import { x } from '../../proto/x.ts';`, 'may not import proto/x.ts'],
+  ['runner/host/a.ts', `import { x } from 'pino';`, 'may not import the package pino'],
+  ['core/a.ts', `import D from 'better-sqlite3';`, 'may not import the package better-sqlite3'],
+  ['core/a.ts', `import Koa from 'koa';`, 'may not import the package koa'],
+  ['runner/a.ts', `import R from '@koa/router';`, 'may not import the package @koa/router'],
+  ['runner/a.ts', `import P from 'piscina';`, 'may not import the package piscina'],
+  ['runner/a.ts', `import C from 'chrome-remote-interface';`, 'package chrome-remote-interface'],
+  ['runner/a.ts', `import E from 'esbuild';`, 'may not import the package esbuild'],
+  ['runner/a.ts', `import W from 'ws/wrapper.mjs';`, 'may not import the package ws'],
+  ['gateway/a.ts', `import { x } from 'undici';`, 'may not import the package undici'],
+  ['core/delivery/a.ts', `import { x } from 'node:fs';`, 'is pure, so may not import node:fs'],
+  ['core/delivery/a.ts', `import { x } from 'fs/promises';`, 'may not import fs/promises'],
+  ['core/delivery/a.ts', `import { connect } from 'node:net';`, 'may only judge addresses'],
+  ['core/delivery/a.ts', `const at = Date.now();`, 'may not use Date.now'],
+  ['core/delivery/a.ts', `const at = new Date();`, 'may not use new Date()'],
+  ['core/blobs/links.ts', `const at = Math.random();`, 'may not use Math.random'],
+  ['runner/chrome/tap.ts', `setTimeout(f, 1);`, 'may not use setTimeout'],
+  ['runner/chrome/police.ts', `import { x } from 'node:http';`, 'may not import node:http'],
+  ['core/a.ts', `const home = process.env.HOME;`, 'reads process.env'],
+  ['runner/a.ts', `const { env, argv } = process;`, 'reads process.env'],
+  ['core/a.ts', 'x;\n'.repeat(251), '251 lines'],
+  ['core/a.ts', `// ${'x'.repeat(98)}`, 'core/a.ts:1: 101 columns'],
+  ['core/a.ts', functionOf(51), 'core/a.ts:1: long has 51 lines'],
+  ['core/a.ts', `const x = {\n${indented(methodOf(51))}\n};`, 'core/a.ts:2: long has 51 lines'],
+  [
+    'core/a.ts',
+    `const long = (x: number): void => {\n${'  x;\n'.repeat(49)}};`,
+    'long has 51 lines',
+  ],
+];
+
+/** What looks like a violation and is none. */
+const INNOCENT: [path: string, text: string][] = [
+  ['core/a.ts', `import { x } from '../proto/x.ts';\nimport { y } from './deep/y.ts';`],
+  ['core/a.ts', `// import { x } from '../runner/x.ts';\n/* process.env */`],
+  ['core/store/sqlite/a.ts', `import Database from 'better-sqlite3';`],
+  ['gateway/bin.ts', `await import('../runner/cli/publish.ts');\nprocess.env;`],
+  ['gateway/serve.ts', `await import('../core/main.ts');\nspawn({ env: process.env });`],
+  ['gateway/webhooks/a.ts', `import { Agent } from 'undici';`],
+  ['runner/config.ts', `read(process.env);`],
+  [
+    'runner/host/a.ts',
+    `import P from 'piscina';\nimport { x } from '../sdk/x.ts';\nawait import(p);`,
+  ],
+  ['core/delivery/a.ts', `import { createHmac } from 'node:crypto';\nnew Date(at);`],
+  ['core/delivery/a.ts', `import { BlockList, isIP } from 'node:net';`],
+  ['test/core/a.test.ts', `import { x } from '../../core/x.ts';\nimport D from 'better-sqlite3';`],
+  ['core/a.ts', 'x;\n'.repeat(250)],
+  ['core/a.ts', `// ${'x'.repeat(97)}`],
+  ['core/a.ts', functionOf(50)],
+  ['core/a.ts', `function outer() {\n${indented(functionOf(40))}\n${indented(functionOf(40))}\n}`],
+];
+
+const layers = suite('layers');
+
+layers('the house stands', () => {
+  const broken = brokenRules(HOUSE);
+  assert.is(broken.length, 0, broken.join('\n'));
+});
+
+for (const [path, text, says] of VIOLATIONS) {
+  const title = text.length > 60 ? says : text.replaceAll('\n', ' ');
+  layers(`${path} is caught with: ${title}`, async () => {
+    const broken = await planted(path, text);
+    assert.is(broken.length, 1, broken.join('\n'));
+    assert.ok(broken[0]?.startsWith(path), broken[0]);
+    assert.ok(broken[0]?.includes(says), broken[0]);
+  });
+}
+
+for (const [path, text] of INNOCENT) {
+  layers(`${path} is let be with: ${text.slice(0, 60).replaceAll('\n', ' ')}`, async () => {
+    assert.equal(await planted(path, text), []);
+  });
+}
+
+layers('what is generated, installed or a fixture is not ours to judge', async () => {
+  const text = `import D from 'better-sqlite3';`;
+  assert.equal(await planted('proto/gen/a.ts', text), []);
+  assert.equal(await planted('runner/node_modules/a/a.js', text), []);
+  assert.equal(await planted('test/support/projects/title/a.ts', functionOf(60)), []);
+});
+
+layers.run();
+
+async function planted(path: string, text: string): Promise<string[]> {
+  await using dir = tempDirectory();
+  for (const folder of ['proto', 'core', 'gateway', 'runner', 'test']) {
+    mkdirSync(join(dir.path, folder));
+  }
+  writeTree(dir.path, { [path]: text });
+  return brokenRules(dir.path);
+}
+
+function functionOf(lines: number): string {
+  return `function ${methodOf(lines)}`;
+}
+
+function methodOf(lines: number): string {
+  return `long() {\n${'  x;\n'.repeat(lines - 2)}}`;
+}
+
+function indented(text: string): string {
+  return text.replace(/^/gm, '  ');
+}
