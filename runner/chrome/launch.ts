@@ -1,0 +1,176 @@
+/**
+ * Launches one Chrome: its directory, its jail, its door to the network, its pipe.
+ *   starting -> ready (the default page exists) -> gone; then its directory is removed and `exited` settles
+ * However it ends - close(), a crash, a hang, the runner's death - no process and no directory stays behind.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { Log } from '../../proto/log.ts';
+import { must } from '../../proto/must.ts';
+import type { Egress } from '../jail/egress.ts';
+import { openInlet, takeInlet } from '../jail/inlet.ts';
+import type { Exit, Jail, Jailed } from '../jail/ladder.ts';
+import type { Engine } from './find.ts';
+import { watchHeart } from './heartbeat.ts';
+import { openPipe, type Pipe } from './pipe.ts';
+import { chromeSpec, DIRS, type Paths } from './spec.ts';
+
+/** Ours: a cold start on a busy machine took 3 s. */
+const READY_TIMEOUT_MS = 30_000;
+/** Ours: Browser.close takes 40 to 100 ms, to write its cookies. */
+const CLOSE_TIMEOUT_MS = 2_000;
+/** What it said last, for the report of a crash. */
+const STDERR_MAX_CHARS = 20_000;
+const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
+
+export type LaunchOptions = {
+  engine: Engine;
+  jail: Jail;
+  /** Whether Chrome's own sandbox works in the jail (canNest). */
+  hasSandbox: boolean;
+  /** Where Chrome's directory is made. */
+  runDir: string;
+  /** Its traffic; closed with it. */
+  egress: Egress;
+  log: Log;
+  /** A user-data directory of the caller's, who keeps it; else a fresh one, which goes. */
+  profileDir?: string;
+};
+
+export type Chrome = {
+  id: string;
+  /** On this machine: downloads/ and uploads/ are in it. */
+  dir: string;
+  /** The same two as Chrome sees them. */
+  paths: Paths;
+  pipe: Pipe;
+  /** Settles when no process and no directory is left; never rejects. */
+  exited: Promise<Exit>;
+  /** Lets it write its profile and end, for 2 s at most. Settles with `exited`. */
+  close(): Promise<void>;
+  /** Ends it at once. */
+  kill(): void;
+};
+
+/** Throws when Chrome does not come up; nothing is left of it then. */
+export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
+  const { runDir, egress, log, profileDir } = options;
+  const id = randomUUID();
+  const dir = join(runDir, `chrome-${id}`);
+  try {
+    await Promise.all(DIRS.map((name) => mkdir(join(dir, name), { recursive: true, mode: 0o700 })));
+    return await launchIn({ ...options, id, dir, profileDir: profileDir ?? join(dir, 'profile') });
+  } catch (error) {
+    egress.close();
+    await rm(dir, RM);
+    log.warn({ chrome: id, error: String(error) }, 'Chrome did not start');
+    throw error;
+  }
+}
+
+type Place = LaunchOptions & { id: string; dir: string; profileDir: string };
+
+async function launchIn(place: Place): Promise<Chrome> {
+  const { jail, egress, log, id, dir } = place;
+  const local = jail.hasOwnNetwork ? undefined : await openInlet(egress.handle);
+  const { spec, paths } = await chromeSpec(place, local);
+  const jailed = jail.launch(spec);
+  const { child } = jailed;
+  const stderr = keepTail(child);
+  const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
+  let inlet: Server | undefined = local;
+  const exited = jailed.exited.then(async (exit) => {
+    inlet?.close();
+    egress.close();
+    await rm(dir, RM).catch((error: unknown) => {
+      log.error({ chrome: id, error: String(error) }, 'cannot remove the directory of a Chrome');
+    });
+    return exit;
+  });
+  try {
+    const doors = [local ?? takeInlet(child, egress.handle), ready(pipe)] as const;
+    const died = jailed.exited.then(({ code, signal }) => {
+      throw new Error(`Chrome ended at start (${signal ?? code}): ${stderr().slice(-1000)}`);
+    });
+    died.catch(() => undefined); // heard below while it matters
+    [inlet] = await Promise.race([Promise.all(doors), died]);
+    await pipe.call('Browser.setDownloadBehavior', {
+      behavior: 'allowAndName',
+      downloadPath: paths.downloads,
+    });
+  } catch (error) {
+    jailed.kill();
+    await exited;
+    throw error;
+  }
+  const stopWatching = watchHeart(pipe, () => {
+    log.error({ chrome: id }, 'Chrome hangs: killed');
+    jailed.kill();
+  });
+  let isClosing = false;
+  jailed.exited.then((exit) => {
+    stopWatching();
+    if (!isClosing) log.warn({ chrome: id, ...exit, said: stderr().slice(-1000) }, 'Chrome ended');
+  });
+  return {
+    id,
+    dir,
+    paths,
+    pipe,
+    exited,
+    kill: jailed.kill,
+    async close() {
+      isClosing = true;
+      await end(pipe, jailed);
+      await exited;
+    },
+  };
+}
+
+/** Ready is: it answers, and its default page is there. */
+async function ready(pipe: Pipe): Promise<void> {
+  const { promise: paged, resolve } = Promise.withResolvers<void>();
+  const stop = pipe.onEvent(({ method, params }) => {
+    const target = params['targetInfo'] as { type?: string } | undefined;
+    if (method === 'Target.targetCreated' && target?.type === 'page') resolve();
+  });
+  try {
+    await pipe.call('Target.setDiscoverTargets', { discover: true }, READY_TIMEOUT_MS);
+    await within(paged, READY_TIMEOUT_MS, 'Chrome opened no page');
+    await pipe.call('Target.setDiscoverTargets', { discover: false });
+  } finally {
+    stop();
+  }
+}
+
+async function end(pipe: Pipe, jailed: Jailed): Promise<void> {
+  // its answer may be lost with the pipe; the exit is what counts
+  pipe.call('Browser.close').catch(() => undefined);
+  const timer = setTimeout(jailed.kill, CLOSE_TIMEOUT_MS);
+  await jailed.exited;
+  clearTimeout(timer);
+}
+
+function keepTail(child: ChildProcess): () => string {
+  let tail = '';
+  must(child.stderr, 'stderr')
+    .setEncoding('utf8')
+    .on('data', (text: string) => {
+      tail = (tail + text).slice(-STDERR_MAX_CHARS);
+    });
+  return () => tail;
+}
+
+async function within<T>(promise: Promise<T>, timeoutMs: number, what: string): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(what)), timeoutMs);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Chrome's debugging pipe: JSON messages with a NUL between them. Our own commands go without a session and are matched
+ * by id; a message of a session goes raw, unparsed, to whoever claimed that session. Only the tail is looked at for
+ * that: Chrome writes `,"sessionId":"<32 hex>"}` last (a test fails when a new Chrome does not).
+ */
+import type { Readable, Writable } from 'node:stream';
+
+const NUL = 0;
+/** `,"sessionId":"` + 32 hex digits + `"}` */
+export const TAIL_BYTES = 48;
+const TAIL = /^,"sessionId":"([0-9A-F]{32})"\}$/;
+/** Ours: Chrome answers a browser-level command within milliseconds. */
+const CALL_TIMEOUT_MS = 10_000;
+
+export type CdpEvent = { method: string; params: Record<string, unknown> };
+
+export type Pipe = {
+  /** One command of our own on the browser. Rejects with Chrome's message, at its end, or after 10 s. */
+  call(method: string, params?: object, timeoutMs?: number): Promise<Record<string, unknown>>;
+  /** Writes one whole message; false when Chrome is behind: wait for `drained`. */
+  write(message: string): boolean;
+  drained(): Promise<void>;
+  /** Gives every message of a session to `listener`, as it came, tail included. */
+  claim(cdpSessionId: string, listener: (raw: Buffer) => void): void;
+  release(cdpSessionId: string): void;
+  /** Events of the browser itself, which carry no session. */
+  onEvent(listener: (event: CdpEvent) => void): () => void;
+  /** Stops reading from Chrome on behalf of `who` until it resumes. Several may pause at once. */
+  pause(who: object): void;
+  resume(who: object): void;
+  /** Settles when Chrome has closed its end; never rejects. */
+  closed: Promise<void>;
+};
+
+type Waiter = { resolve(result: Record<string, unknown>): void; reject(error: Error): void };
+type Answer = {
+  id?: number;
+  result?: Record<string, unknown>;
+  error?: { message: string };
+  method?: string;
+  params?: Record<string, unknown>;
+};
+
+/** `toChrome` is Chrome's fd 3, `fromChrome` its fd 4. */
+export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
+  const waiters = new Map<number, Waiter>();
+  const listeners = new Map<string, (raw: Buffer) => void>();
+  const onEvents = new Set<(event: CdpEvent) => void>();
+  const pausers = new Set<object>();
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+  let nextId = 1;
+  let isOpen = true;
+
+  const settle = (answer: Answer): void => {
+    const waiter = answer.id === undefined ? undefined : waiters.get(answer.id);
+    if (waiter === undefined) {
+      const { method, params = {} } = answer;
+      if (method !== undefined) for (const listener of onEvents) listener({ method, params });
+      return;
+    }
+    waiters.delete(answer.id ?? 0);
+    if (answer.error) waiter.reject(new Error(answer.error.message));
+    else waiter.resolve(answer.result ?? {});
+  };
+  const receive = (raw: Buffer): void => {
+    const id = cdpSessionOf(raw);
+    if (id === undefined) settle(JSON.parse(raw.toString()) as Answer);
+    else listeners.get(id)?.(raw);
+  };
+  const end = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    for (const waiter of waiters.values()) waiter.reject(new Error('chrome is gone'));
+    waiters.clear();
+    close();
+  };
+  fromChrome.on('data', splitter(receive)).on('close', end).on('end', end).on('error', end);
+  toChrome.on('error', end).on('close', end);
+
+  return {
+    closed,
+    async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
+      if (!isOpen) throw new Error('chrome is gone');
+      const id = nextId++;
+      const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
+      waiters.set(id, { resolve, reject });
+      const timer = setTimeout(() => {
+        waiters.delete(id);
+        reject(new Error(`${method} was not answered within ${timeoutMs} ms`));
+      }, timeoutMs);
+      toChrome.write(`${JSON.stringify({ id, method, params })}\0`);
+      try {
+        return await promise;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    write: (message) => !isOpen || toChrome.write(`${message}\0`),
+    async drained() {
+      if (!isOpen || !toChrome.writableNeedDrain) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      toChrome.once('drain', resolve);
+      await Promise.race([promise, closed]);
+    },
+    claim: (id, listener) => void listeners.set(id, listener),
+    release: (id) => void listeners.delete(id),
+    onEvent(listener) {
+      onEvents.add(listener);
+      return () => void onEvents.delete(listener);
+    },
+    pause(who) {
+      pausers.add(who);
+      fromChrome.pause();
+    },
+    resume(who) {
+      if (pausers.delete(who) && pausers.size === 0) fromChrome.resume();
+    },
+  };
+}
+
+/** The session that a message belongs to; undefined for the browser's own. */
+export function cdpSessionOf(raw: Buffer): string | undefined {
+  if (raw.length < TAIL_BYTES) return undefined;
+  return TAIL.exec(raw.toString('latin1', raw.length - TAIL_BYTES))?.[1];
+}
+
+/** Cuts a stream of bytes at NULs. The parts of a long message are joined once, when its end has come. */
+export function splitter(receive: (message: Buffer) => void): (bytes: Buffer) => void {
+  let parts: Buffer[] = [];
+  return (bytes) => {
+    let start = 0;
+    for (let end = bytes.indexOf(NUL); end !== -1; end = bytes.indexOf(NUL, start)) {
+      const last = bytes.subarray(start, end);
+      const message = parts.length === 0 ? last : Buffer.concat([...parts, last]);
+      parts = [];
+      start = end + 1;
+      receive(message);
+    }
+    if (start < bytes.length) parts.push(bytes.subarray(start));
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * Which commands of a client reach Chrome: a deny-list with a reason each. The jail is the wall; this keeps a client from
+ * ending or fingerprinting its own browser's host, and is what is left where there is no jail. Pure: a message in, a
+ * verdict out. Protocol of Chromium 156; look at /json/protocol again with each major version.
+ */
+
+export type Command = {
+  id: number;
+  method: string;
+  params?: Record<string, unknown>;
+  sessionId?: string;
+};
+
+export type Verdict =
+  | { kind: 'allow' }
+  | { kind: 'rewritten'; command: Command }
+  | { kind: 'refuse'; why: string }
+  /** The client is done: Browser.close ends its connection, never the browser of the others. */
+  | { kind: 'leave' };
+
+/** What a verdict depends on: directories as Chrome sees them, and the client's own sessions. */
+export type Beat = {
+  downloads: string;
+  uploads: string;
+  owns: (cdpSessionId: string) => boolean;
+};
+
+const ALLOW: Verdict = { kind: 'allow' };
+
+const REFUSED_DOMAINS: Readonly<Record<string, string>> = {
+  SystemInfo: 'it tells the command line and the machine',
+  Tethering: 'it opens ports',
+  Extensions: 'it reads a directory of the machine',
+  PWA: 'it installs applications on the machine',
+  CrashReportContext: 'it tells what crash reports carry',
+};
+
+const REFUSED: Readonly<Record<string, string>> = {
+  'Browser.crash': 'it ends the browser for every client',
+  'Browser.crashGpuProcess': 'it disturbs every client',
+  'Browser.executeBrowserCommand': 'it runs commands of the browser window',
+  'Browser.getBrowserCommandLine': 'it tells the command line',
+  'Browser.setDockTile': 'it reaches the desktop',
+  'Browser.addPrivacySandboxEnrollmentOverride': 'it changes a setting of the whole browser',
+  'Target.exposeDevToolsProtocol': 'it would give this protocol to a page, past these rules',
+  'Target.sendMessageToTarget': 'it would carry commands past these rules: use flat sessions',
+  'Target.setRemoteLocations': 'it dials addresses',
+  'Target.openDevTools': 'it opens a window of the browser',
+  'Memory.simulatePressureNotification': 'it disturbs every client',
+  'Memory.setPressureNotificationsSuppressed': 'it disturbs every client',
+};
+
+/** A page can be sent there without reading this machine or the browser's own pages. */
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'about:', 'data:', 'blob:']);
+
+type Check = (command: Command, beat: Beat) => Verdict;
+
+const CHECKED: Readonly<Record<string, Check>> = {
+  'Browser.close': () => ({ kind: 'leave' }),
+  'Browser.setDownloadBehavior': downloads,
+  'Page.setDownloadBehavior': downloads,
+  'Page.navigate': url,
+  'Target.createTarget': url,
+  'Network.loadNetworkResource': url,
+  'Fetch.continueRequest': url,
+  'Network.continueInterceptedRequest': url,
+  // Sessions must be flat: the nested kind hides their messages from the relay.
+  'Target.attachToTarget': (command) => withParams(command, { flatten: true }),
+  'Target.setAutoAttach': (command) => withParams(command, { flatten: true }),
+  'Target.detachFromTarget': (command, { owns }) => {
+    const id = command.params?.['sessionId'];
+    return id === undefined || owns(String(id)) ? ALLOW : refuse(command, 'it is not your session');
+  },
+  'Target.createBrowserContext': (command) => {
+    const { proxyServer, proxyBypassList } = command.params ?? {};
+    if (!proxyServer && !proxyBypassList) return ALLOW;
+    return refuse(command, 'a proxy of its own (direct://) would lead past the egress rules');
+  },
+  'DOM.setFileInputFiles': (command, beat) => files(command, command.params?.['files'], beat),
+  'Input.dispatchDragEvent': (command, beat) => {
+    const data = command.params?.['data'] as { files?: unknown } | undefined;
+    return files(command, data?.files, beat);
+  },
+  'Tracing.start': (command) => {
+    const { perfettoConfig, tracingBackend } = command.params ?? {};
+    const isOwn = !perfettoConfig && (tracingBackend ?? 'auto') !== 'system';
+    return isOwn ? ALLOW : refuse(command, 'it would trace the whole machine');
+  },
+};
+
+/** Judges one command of a client. */
+export function police(command: Command, beat: Beat): Verdict {
+  const { method } = command;
+  const domain = method.slice(0, method.indexOf('.'));
+  const why = own(REFUSED, method) ?? own(REFUSED_DOMAINS, domain);
+  if (why !== undefined) return refuse(command, why);
+  return own(CHECKED, method)?.(command, beat) ?? ALLOW;
+}
+
+/** A method is the client's text: `constructor` must not find what every object has. */
+function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
+function refuse(command: Command, why: string): Verdict {
+  return { kind: 'refuse', why: `${command.method} is not available: ${why}` };
+}
+
+function withParams(command: Command, more: Record<string, unknown>): Verdict {
+  return { kind: 'rewritten', command: { ...command, params: { ...command.params, ...more } } };
+}
+
+/** Else any path that Chrome can write is writable; Playwright itself sends a path of the client's machine. */
+function downloads(command: Command, beat: Beat): Verdict {
+  const { behavior } = command.params ?? {};
+  const { downloadPath: _, ...rest } = command.params ?? {};
+  if (behavior !== 'allow' && behavior !== 'allowAndName') {
+    return { kind: 'rewritten', command: { ...command, params: rest } };
+  }
+  // Page's older command knows no allowAndName
+  const kept = command.method === 'Page.setDownloadBehavior' ? 'allow' : 'allowAndName';
+  const params = { ...rest, behavior: kept, downloadPath: beat.downloads };
+  return { kind: 'rewritten', command: { ...command, params } };
+}
+
+function url(command: Command): Verdict {
+  const text = command.params?.['url'];
+  if (text === undefined || text === '') return ALLOW;
+  return isOpenUrl(String(text))
+    ? ALLOW
+    : refuse(command, 'only http, https, about, data and blob URLs can be opened');
+}
+
+/** Parsed as Chrome parses it: control characters and blanks around or inside the scheme do not hide it. */
+export function isOpenUrl(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null) return false;
+  if (parsed.protocol === 'view-source:') {
+    return parsed.pathname.startsWith('http:') || parsed.pathname.startsWith('https:');
+  }
+  return SCHEMES.has(parsed.protocol);
+}
+
+/** Both commands read any file that Chrome can: only the session's uploads are named freely. */
+function files(command: Command, named: unknown, beat: Beat): Verdict {
+  if (named === undefined) return ALLOW;
+  const isOpen = Array.isArray(named) && named.every((path) => isBelow(beat.uploads, path));
+  return isOpen
+    ? ALLOW
+    : refuse(command, `only files below ${beat.uploads} can be given to a page`);
+}
+
+function isBelow(dir: string, path: unknown): boolean {
+  return typeof path === 'string' && path.startsWith(`${dir}/`) && !path.split('/').includes('..');
+}

@@ -1,0 +1,108 @@
+/**
+ * Lets several clients drive one Chrome. Each client has a browser session of its own (Target.attachToBrowserTarget),
+ * made before its upgrade is answered: a client that talks at once loses nothing. What a client says is parsed, judged
+ * (police.ts) and written anew; what Chrome says goes to the session's client as it came. A client sees the sessions
+ * below its own and no other's; when it leaves, they are detached.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Log } from '../../proto/log.ts';
+import { openClient, type RelayClient } from './client.ts';
+import type { Chrome } from './launch.ts';
+
+/** Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered; Playwright sends uploads in parts. */
+const MESSAGE_MAX_BYTES = 16 << 20;
+/** Ours: an agent, a live view and a debugger at once are three. */
+const CLIENTS_MAX = 32;
+
+export type Relay = {
+  /** Serves one upgrade that the caller has already authorised. */
+  serve(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  readonly clients: number;
+  /** Ends every client with a WebSocket close code and takes no more. */
+  close(code: number, reason: string): void;
+  /** Settles when it is closed, by us or because Chrome is gone, and the last client has left. */
+  closed: Promise<void>;
+};
+
+export type Relayed = Pick<Chrome, 'pipe' | 'paths'>;
+
+export function openRelay(chrome: Relayed, options: { log: Log }): Relay {
+  const { log } = options;
+  const { pipe } = chrome;
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false, // 25 times the CPU for nothing on a loopback
+    maxPayload: MESSAGE_MAX_BYTES,
+  });
+  const clients = new Set<RelayClient>();
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  let ended: { code: number; reason: string } | undefined;
+  let arriving = 0;
+
+  const settle = (): void => {
+    if (ended && clients.size === 0) resolve();
+  };
+  const close = (code: number, reason: string): void => {
+    ended ??= { code, reason };
+    for (const client of clients) client.close(code, reason);
+    settle();
+  };
+  const welcome = (socket: WebSocket, rootId: string): void => {
+    const client = openClient({ socket, rootId, chrome, log });
+    clients.add(client);
+    client.left.then(() => {
+      clients.delete(client);
+      settle();
+    });
+    if (ended) client.close(ended.code, ended.reason);
+  };
+  const attach = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const { sessionId } = await pipe.call('Target.attachToBrowserTarget');
+    const rootId = String(sessionId);
+    const detach = (): void => {
+      // rejects only when Chrome is gone, and the session with it
+      pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);
+    };
+    if (socket.destroyed) {
+      detach();
+      return;
+    }
+    let isWelcome = false;
+    socket.once('close', () => !isWelcome && detach());
+    server.handleUpgrade(request, socket, head, (webSocket) => {
+      isWelcome = true;
+      welcome(webSocket, rootId);
+    });
+  };
+  pipe.closed.then(() => close(1001, 'the browser has ended'));
+
+  return {
+    closed,
+    close,
+    get clients() {
+      return clients.size;
+    },
+    serve(request, socket, head) {
+      socket.on('error', () => socket.destroy());
+      if (ended || clients.size + arriving >= CLIENTS_MAX) {
+        refuse(socket, ended ? '410 Gone' : '429 Too Many Requests');
+        return;
+      }
+      arriving += 1;
+      attach(request, socket, head)
+        .catch((error: unknown) => {
+          log.warn({ error: String(error) }, 'cannot attach a client');
+          refuse(socket, '502 Bad Gateway');
+        })
+        .finally(() => {
+          arriving -= 1;
+        });
+    },
+  };
+}
+
+function refuse(socket: Duplex, status: string): void {
+  socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+}
