@@ -58,8 +58,15 @@ const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:net', 'node:util'];
  */
 const PURE_NET =
   /import\s*(?:type )?\{\s*(?:(?:BlockList|isIP|isIPv[46]),?\s*)+\}\s*from\s*'node:net'/;
-const IMPURE =
-  /\b(?:Date\.now|performance\.now|Math\.random|set(?:Timeout|Interval|Immediate)|fetch|process\.\w+)\b|new Date\(\)/;
+const CLOCKS_AND_EDGES = [
+  String.raw`\b(?:Date|performance)\.now\b`,
+  String.raw`\bnew Date\(\)`,
+  String.raw`\bMath\.random\b`,
+  String.raw`\bset(?:Timeout|Interval|Immediate)\b`,
+  String.raw`\bfetch\b`,
+  String.raw`\bprocess\.\w+\b`,
+];
+const IMPURE = new RegExp(CLOCKS_AND_EDGES.join('|'));
 const READS_ENV =
   /\bprocess\s*\.\s*env\b|\bprocess\s*\[\s*['"]env|\{[^}]*\benv\b[^}]*\}\s*=\s*process\b/;
 const MAY_READ_ENV = /(?:^|\/)config\.ts$|^gateway\/(?:serve|bin)\.ts$|^test\//;

@@ -1,0 +1,97 @@
+/**
+ * The tools of the tests themselves: a receiver that verifies, a site that answers, a leftover that
+ * is seen.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { testClock } from './support/clock.ts';
+import { errorOf, faultOf } from './support/fault.ts';
+import { until } from './support/poll.ts';
+import { freePort } from './support/port.ts';
+import { familyOf, isRunning, listeningPorts, processesNaming } from './support/processes.ts';
+import { startReceiver } from './support/receiver.ts';
+import { startSite } from './support/site.ts';
+import { tempDirectory } from './support/temp.ts';
+
+const support = suite('support');
+
+support('the receiver is trusted through its CA only, and keeps what came', async () => {
+  await using receiver = await startReceiver();
+  receiver.script(503);
+  const ca = readFileSync(receiver.caPath);
+  assert.is(await statusOf(`${receiver.url}/a?b=1`, ca), 503);
+  assert.is(await statusOf(`${receiver.url}/c`, ca), 200);
+  assert.match(String(await errorOf(statusOf(receiver.url))), /certificate/);
+  assert.equal(
+    receiver.requests.map(({ path }) => path),
+    ['/a?b=1', '/c'],
+  );
+  assert.is((await receiver.received(({ path }) => path === '/c')).method, 'GET');
+});
+
+support('the site has titles and links, a redirect, and no page beyond', async () => {
+  await using site = await startSite();
+  const moved = await fetch(`${site.url}/moved`);
+  assert.is(moved.url, `${site.url}/rooms`);
+  assert.match(await moved.text(), /<title>Rooms<\/title>.*href="\/rooms\/1"/);
+  assert.is((await fetch(`${site.url}/nowhere`)).status, 404);
+  assert.is((await fetch(`${site.url}/slow?ms=1`)).status, 200);
+  assert.equal(site.visits, ['/moved', '/rooms', '/nowhere', '/slow']);
+});
+
+support('a process is found by what it names, and is gone after its end', async () => {
+  await using dir = tempDirectory();
+  const env = { PLACE: dir.path };
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env });
+  const pid = child.pid ?? 0;
+  await until(() => processesNaming(dir.path).some((one) => one.pid === pid), 5_000);
+  assert.ok(familyOf(process.pid).some((one) => one.pid === pid));
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  await ended;
+  assert.not(isRunning(pid));
+  assert.equal(processesNaming(dir.path), []);
+});
+
+support('a port that is listened on is seen, a free one is not', async () => {
+  await using site = await startSite();
+  assert.ok(listeningPorts().has(Number(new URL(site.url).port)));
+  assert.not(listeningPorts().has(await freePort()));
+});
+
+support('faultOf takes a Fault and nothing else', async () => {
+  assert.match(String(await errorOf(faultOf(Promise.resolve(1)))), /resolved/);
+  assert.match(String(await errorOf(faultOf(Promise.reject(new Error('x'))))), /not a Fault/);
+});
+
+support('until gives up in time, and does not hide an error of its condition', async () => {
+  assert.is(await until(() => 0, 50), 0);
+  assert.match(String(await errorOf(until(() => false, 30))), /not within 30 ms/);
+  const broken = until(() => {
+    throw new Error('broken condition');
+  }, 30);
+  assert.match(String(await errorOf(broken)), /broken condition/);
+});
+
+support('the clock moves only when told', () => {
+  const clock = testClock(1_000);
+  clock.advance(5);
+  assert.is(clock.now(), 1_005);
+  assert.throws(() => clock.advance(-1), /set back/);
+});
+
+support.run();
+
+async function statusOf(url: string, ca?: Buffer): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  const request = get(url, ca === undefined ? {} : { ca }, (response) => {
+    response.resume();
+    resolve(response.statusCode);
+  });
+  request.once('error', reject);
+  return promise;
+}

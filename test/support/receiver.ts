@@ -1,0 +1,102 @@
+/**
+ * An https endpoint on 127.0.0.1 with a CA of its own. It records each request as it came, raw
+ * bytes included, and answers as the test scripts it.
+ */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import { generate } from 'selfsigned';
+import { until } from './poll.ts';
+import { tempDirectory } from './temp.ts';
+
+export type Received = {
+  method: string;
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  atMs: number;
+};
+/** The answer to one request: a status, or whatever the test does with the response. */
+export type Answer = number | ((response: ServerResponse, request: Received) => void);
+
+export type Receiver = {
+  /** https://127.0.0.1:<port> */
+  url: string;
+  /** PEM file for TABERN_WEBHOOK_CA. */
+  caPath: string;
+  requests: readonly Received[];
+  /** Answers of the requests to come, in their order; after them 200. */
+  script(...answers: Answer[]): void;
+  /** The first request that fits; waits for it. */
+  received(fits: (request: Received) => boolean, limitMs?: number): Promise<Received>;
+} & AsyncDisposable;
+
+/** Starts a receiver. */
+export async function startReceiver(): Promise<Receiver> {
+  const dir = tempDirectory();
+  const { ca, leaf } = await certificates();
+  const caPath = join(dir.path, 'ca.pem');
+  writeFileSync(caPath, ca.cert);
+  const requests: Received[] = [];
+  const script: Answer[] = [];
+  const server = createServer({ key: leaf.private, cert: leaf.cert }, async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { method = '', url: path = '', headers } = request;
+    const body = Buffer.concat(chunks);
+    const received = { method, path, headers, body, atMs: Date.now() };
+    requests.push(received);
+    const answer = script.shift() ?? 200;
+    if (typeof answer === 'number') response.writeHead(answer).end();
+    else answer(response, received);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
+  return {
+    url: `https://127.0.0.1:${address.port}`,
+    caPath,
+    requests,
+    script: (...answers) => void script.push(...answers),
+    received: (fits, limitMs = 10_000) => until(() => requests.find(fits), limitMs),
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function certificates() {
+  const ca = await generate([{ name: 'commonName', value: 'a test authority' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    extensions: [
+      { name: 'basicConstraints', cA: true, critical: true },
+      { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+    ],
+  });
+  const leaf = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    ca: { key: ca.private, cert: ca.cert },
+    extensions: [
+      { name: 'basicConstraints', cA: false },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 7, ip: '127.0.0.1' },
+          { type: 2, value: 'localhost' },
+        ],
+      },
+    ],
+  });
+  return { ca, leaf };
+}
