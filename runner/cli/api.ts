@@ -1,0 +1,130 @@
+/**
+ * The service as the commands see it: JSON over HTTP with the key in a header. No redirect is followed, since the key
+ * would go with it. An error is printed as the service says it; the key is never printed.
+ */
+import { CliError } from './config.ts';
+
+/** Of one request, its answer included. Ours: an upload of 25 MB on a slow line. */
+const REQUEST_TIMEOUT_MS = 120_000;
+/** While polling: this many failures in a row are bridged, as when the service restarts. Ours. */
+const POLL_FAILURES_MAX = 10;
+
+export type Json = Readonly<Record<string, unknown>>;
+/** One line of an invocation's or build's log. */
+export type LogLine = { message: string; timestamp: number; level?: string };
+
+export type Api = {
+  get(path: string): Promise<Json>;
+  /** An object goes as JSON, a form as multipart. */
+  post(path: string, body: Json | FormData): Promise<Json>;
+  /** Asks every pollMs until `isOver`, bridging short absences of the service. */
+  poll(path: string, isOver: (answer: Json) => Promise<boolean> | boolean): Promise<Json>;
+};
+
+/** An answer that is not 2xx; its message is the service's. */
+export class ApiError extends CliError {
+  readonly statusCode: number;
+
+  constructor(statusCode: number, message: string) {
+    super(message);
+    this.statusCode = statusCode;
+  }
+}
+
+export function openApi(service: { baseUrl: string; apiKey: string; pollMs: number }): Api {
+  async function request(method: string, path: string, body?: Json | FormData): Promise<Json> {
+    const headers: Record<string, string> = {
+      'x-svc-api-key': service.apiKey,
+      accept: 'application/json',
+    };
+    const isForm = body instanceof FormData;
+    if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
+    const answer = await reach(service.baseUrl, path, {
+      method,
+      headers,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
+    });
+    return read(answer);
+  }
+
+  const get = (path: string) => request('GET', path);
+  return {
+    get,
+    post: (path, body) => request('POST', path, body),
+    async poll(path, isOver) {
+      for (let failures = 0; ; ) {
+        try {
+          const answer = await get(path);
+          failures = 0;
+          if (await isOver(answer)) return answer;
+        } catch (error) {
+          failures += 1;
+          if (!isPassing(error) || failures > POLL_FAILURES_MAX) throw error;
+        }
+        await new Promise((resolve) => setTimeout(resolve, service.pollMs));
+      }
+    },
+  };
+}
+
+/** A log's lines, checked. */
+export function logLines(answer: Json): LogLine[] {
+  const logs = answer['logs'];
+  return Array.isArray(logs) ? (logs as LogLine[]) : [];
+}
+
+/** 12:53:37.151 warn the message. A page's text may be in it: nothing in it steers the terminal. */
+export function logText({ message, timestamp, level }: LogLine): string {
+  const time = new Date(timestamp).toISOString().slice(11, 23);
+  return `${time} ${level ?? 'log'} ${plain(message)}`;
+}
+
+/** The text without control characters, tabs excepted. */
+export function plain(text: unknown): string {
+  return String(text).replace(/[^\P{Cc}\t]/gu, '\u{fffd}');
+}
+
+async function reach(baseUrl: string, path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(baseUrl + path, init);
+  } catch (error) {
+    // fetch says only "fetch failed"; why is in its cause.
+    const { cause, name } = error as Error & { cause?: { code?: string } };
+    const why = name === 'TimeoutError' ? 'no answer in time' : (cause?.code ?? 'no connection');
+    throw new ApiError(0, `cannot reach ${baseUrl} (${why}); is the service running?`);
+  }
+}
+
+async function read(answer: Response): Promise<Json> {
+  if (answer.status >= 300 && answer.status < 400) {
+    throw new ApiError(answer.status, 'the service answered with a redirect; check TABERN_URL');
+  }
+  const text = await answer.text();
+  const json = parsed(text);
+  if (!answer.ok) {
+    const said = json?.['message'] ?? json?.['error'] ?? answer.statusText;
+    throw new ApiError(answer.status, `${answer.status} ${plain(said)}`);
+  }
+  if (!json) {
+    throw new ApiError(0, 'the answer is not JSON; check that TABERN_URL is the service');
+  }
+  return json;
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Json) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** What a restart of the service looks like from outside. */
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.statusCode === 0 || error.statusCode === 429 || error.statusCode >= 500;
+}

@@ -1,0 +1,87 @@
+/** What every command needs: where the service is, the key, and the terminal. Read once, before anything happens. */
+import { ConfigError, type Env, text } from '../../proto/env.ts';
+
+/** Ours: as `tabern serve` listens when nothing is set. */
+const HOST_DEFAULT = '127.0.0.1';
+const PORT_DEFAULT = '4747';
+/** Ours. */
+const POLL_MS = 1_000;
+
+export type Options = Readonly<Record<string, string | boolean | undefined>>;
+
+export type Cli = {
+  /** Without a slash at its end and without credentials. */
+  baseUrl: string;
+  apiKey: string;
+  cwd: string;
+  /** Answers: one line on stdout. */
+  print(line: string): void;
+  /** Messages to people: one line on stderr. */
+  say(line: string): void;
+  /** Between two looks at something that is under way. */
+  pollMs: number;
+};
+
+/** Options win over variables. Throws a ConfigError that says what to set. */
+export function openCli(options: Options, env: Env = process.env): Cli {
+  const apiKey = given(options, 'apiKey') ?? text(env, 'TABERN_API_KEY');
+  if (apiKey === undefined) {
+    throw new ConfigError(
+      'no API key: set TABERN_API_KEY to the key that `tabern serve` printed at its first start',
+    );
+  }
+  return {
+    baseUrl: baseUrl(given(options, 'url') ?? text(env, 'TABERN_URL') ?? local(env)),
+    apiKey,
+    cwd: process.cwd(),
+    print: (line) => process.stdout.write(`${line}\n`),
+    say: (line) => process.stderr.write(`${line}\n`),
+    pollMs: POLL_MS,
+  };
+}
+
+/** Runs a command; the exit code is 0, 1 for what the service or the author has to mend, 2 for a wrong call. */
+export async function runCli(
+  options: Options,
+  command: (cli: Cli) => Promise<number>,
+): Promise<number> {
+  try {
+    return await command(openCli(options));
+  } catch (error) {
+    if (error instanceof ConfigError) return complain(error, 2);
+    if (error instanceof CliError) return complain(error, 1);
+    throw error;
+  }
+}
+
+/** Something that the person at the terminal can mend. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+}
+
+function complain(error: Error, code: number): number {
+  process.stderr.write(`${error.message}\n`);
+  return code;
+}
+
+function given(options: Options, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
+}
+
+function local(env: Env): string {
+  const host = text(env, 'TABERN_HOST') ?? HOST_DEFAULT;
+  const isAny = host === '0.0.0.0' || host === '::';
+  const name = isAny ? HOST_DEFAULT : host;
+  const port = text(env, 'TABERN_PORT') ?? PORT_DEFAULT;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+function baseUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (!url || !isHttp || url.username !== '' || url.search !== '' || url.hash !== '') {
+    throw new ConfigError('the URL of the service must look like http://127.0.0.1:4747');
+  }
+  return url.href.replace(/\/+$/, '');
+}
