@@ -95,10 +95,12 @@ export function openClient(options: {
     const verdict = police(command, beat);
     switch (verdict.kind) {
       case 'refuse':
-        return fail(command, REFUSED, verdict.why);
+        fail(command, REFUSED, verdict.why);
+        return;
       case 'leave':
         answer(command, { result: {} });
-        return close(socket, 1000, 'Browser.close');
+        close(socket, 1000, 'Browser.close');
+        return;
       case 'allow':
       case 'rewritten': {
         const { method } = command;
@@ -106,7 +108,7 @@ export function openClient(options: {
         const passed = verdict.kind === 'allow' ? command : verdict.command;
         if (pipe.write(JSON.stringify({ ...passed, sessionId }))) return;
         socket.pause();
-        pipe.drained().then(() => socket.resume());
+        void pipe.drained().then(() => socket.resume());
       }
     }
   };

@@ -112,7 +112,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     jailed.kill();
   });
   let isClosing = false;
-  jailed.exited.then((exit) => {
+  void jailed.exited.then((exit) => {
     stopWatching();
     if (!isClosing) log.warn({ chrome: id, ...exit, said: stderr().slice(-1000) }, 'Chrome ended');
   });

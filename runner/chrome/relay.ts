@@ -52,7 +52,7 @@ export function openRelay(chrome: Relayed, options: { log: Log }): Relay {
   const welcome = (socket: WebSocket, rootId: string): void => {
     const client = openClient({ socket, rootId, chrome, log });
     clients.add(client);
-    client.left.then(() => {
+    void client.left.then(() => {
       clients.delete(client);
       settle();
     });
@@ -76,7 +76,7 @@ export function openRelay(chrome: Relayed, options: { log: Log }): Relay {
       welcome(webSocket, rootId);
     });
   };
-  pipe.closed.then(() => close(1001, 'the browser has ended'));
+  void pipe.closed.then(() => close(1001, 'the browser has ended'));
 
   return {
     closed,

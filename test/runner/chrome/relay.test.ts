@@ -1,0 +1,202 @@
+/** A client drives a real Chrome through the relay, and cannot do what it must not. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WebSocket } from 'ws';
+import { probeChrome } from '../../../runner/chrome/probe.ts';
+import { log, openLab, until } from './lab.ts';
+
+const relay = suite('runner/chrome/relay');
+
+async function firstPage(browser: Browser): Promise<Page> {
+  const page = browser.contexts()[0]?.pages()[0];
+  if (page === undefined) throw new Error('no default page');
+  return page;
+}
+
+relay('a page of an allowed private block is opened, at 1280 wide', async () => {
+  await using lab = await openLab({ allow: ['127.0.0.0/8'] });
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  await page.goto(lab.siteUrl);
+  assert.is(await page.title(), 'the site');
+  assert.is(await page.evaluate('innerWidth'), 1280);
+  await browser.close();
+  await until(() => lab.relay.clients === 0, 'the client left');
+});
+
+relay('a private address is refused in every form, and what is public is not the reason', async () => {
+  await using lab = await openLab({ allow: [] });
+  const { port } = new URL(lab.siteUrl);
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  const hosts = ['127.0.0.1', 'localhost', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '0x7f.1'];
+  for (const host of hosts) {
+    const response = await page.goto(`http://${host}:${port}/`);
+    assert.is(response?.status(), 403, host);
+  }
+  const fetched = `fetch('${lab.siteUrl}/fetched', { mode: 'no-cors' }).then((r) => r.type)`;
+  await page.evaluate(fetched); // opaque either way: what counts is that the site was not asked
+  const socket = `new Promise((done) => {
+    const socket = new WebSocket('${lab.siteUrl.replace('http', 'ws')}/socket');
+    socket.onopen = () => done('open'); socket.onerror = () => done('error');
+  })`;
+  assert.is(await page.evaluate(socket), 'error');
+  assert.equal(lab.asked, []);
+  await browser.close();
+});
+
+relay('an open page cannot redirect or reach to a closed address', async () => {
+  await using lab = await openLab({ allow: ['127.0.0.1/32'] });
+  const { port } = new URL(lab.siteUrl);
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  const response = await page.goto(`${lab.siteUrl}/to?url=http://127.0.0.2:${port}/closed`);
+  assert.is(response?.status(), 403);
+  await page.goto(lab.siteUrl);
+  const socket = `new Promise((done) => {
+    const socket = new WebSocket('${lab.siteUrl.replace('http', 'ws')}/socket');
+    socket.onmessage = ({ data }) => done(data); socket.onerror = () => done('error');
+  })`;
+  assert.is(await page.evaluate(socket), 'hello');
+  assert.not(lab.asked.includes('/closed'));
+  await browser.close();
+});
+
+relay('files, inner pages and process commands are refused', async () => {
+  await using lab = await openLab({ allow: [] });
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  for (const url of ['file:///etc/passwd', 'chrome://version', 'view-source:file:///etc/passwd']) {
+    await assertRejects(page.goto(url), /not available/, url);
+  }
+  const cdp = await browser.newBrowserCDPSession();
+  for (const method of ['Browser.crash', 'SystemInfo.getInfo', 'Browser.getBrowserCommandLine']) {
+    await assertRejects(cdp.send(method as 'Browser.crash'), /not available/, method);
+  }
+  const proxied = cdp.send('Target.createBrowserContext', { proxyServer: 'direct://' });
+  await assertRejects(proxied, /egress/, 'createBrowserContext');
+  await page.setContent('<input type=file>');
+  const chosen = page.locator('input').setInputFiles('/etc/hostname');
+  await chosen; // Playwright sends the bytes of its own file: fine
+  assert.is(await page.evaluate('document.querySelector("input").files.length'), 1);
+  await browser.close();
+});
+
+relay('a download goes to the session and nowhere else', async () => {
+  await using lab = await openLab({ allow: ['127.0.0.1/32'] });
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  const cdp = await browser.newBrowserCDPSession();
+  await cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/data/home' });
+  await page.goto(`${lab.siteUrl}/file`).catch(() => undefined); // a download ends the navigation
+  const dir = join(lab.chrome.dir, 'downloads');
+  await until(() => readdirSync(dir).some((name) => !name.includes('.')), 'a download');
+  assert.equal(
+    readdirSync(join(lab.chrome.dir, 'home')).filter((name) => !name.startsWith('.')),
+    [],
+  );
+  await browser.close();
+});
+
+relay('two clients at once see their own sessions only', async () => {
+  await using lab = await openLab({ allow: [] });
+  const [one, two] = await Promise.all([openRaw(lab.connectUrl), openRaw(lab.connectUrl)]);
+  const { targetInfos } = await one.call('Target.getTargets');
+  const [page] = targetInfos as { targetId: string }[];
+  const attached = await one.call('Target.attachToTarget', { targetId: page?.targetId });
+  const sessionId = String(attached['sessionId']);
+  await one.call('Runtime.enable', {}, sessionId);
+  const stranger = await two.call('Runtime.enable', {}, sessionId).catch(String);
+  assert.match(String(stranger), /Session with given id not found/);
+  const detach = await two.call('Target.detachFromTarget', { sessionId }).catch(String);
+  assert.match(String(detach), /not your session/);
+  const sum = await one.call('Runtime.evaluate', { expression: '1 + 1' }, sessionId);
+  assert.equal((sum['result'] as { value: number }).value, 2);
+  assert.ok(one.said.some((text) => text.includes(sessionId)));
+  assert.not(two.said.some((text) => text.includes('Runtime.')));
+  assert.is(lab.relay.clients, 2);
+  await one.call('Browser.close');
+  await one.closed;
+  await two.call('Browser.getVersion'); // the browser is still there for the other
+  two.socket.close();
+  await two.closed;
+});
+
+relay('messages that are not commands are answered with an error', async () => {
+  await using lab = await openLab({ allow: [] });
+  const raw = await openRaw(lab.connectUrl);
+  for (const text of ['', '[]', '{"id":"1","method":"Browser.getVersion"}', '{"id":1}', 'null']) {
+    const before = raw.said.length;
+    raw.socket.send(text);
+    await until(() => raw.said.length > before, 'an answer');
+    assert.match(raw.said.at(-1) ?? '', /-32600/);
+  }
+  raw.socket.close();
+  await raw.closed;
+});
+
+relay('a closed relay ends its clients with its code and takes no more', async () => {
+  await using lab = await openLab({ allow: [] });
+  const raw = await openRaw(lab.connectUrl);
+  lab.relay.close(4000, 'released');
+  assert.is(await raw.closed, 4000);
+  await lab.relay.closed;
+  await assertRejects(openRaw(lab.connectUrl), /410/, 'a late client');
+});
+
+relay('a result of many megabytes arrives whole', async () => {
+  await using lab = await openLab({ allow: [] });
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  const text = await page.evaluate<string>('"é".repeat(3e7)');
+  assert.is(text.length, 3e7);
+  await browser.close();
+});
+
+relay('the probe names the engine', async () => {
+  await using lab = await openLab({ allow: [] });
+  assert.match(await probeChrome(lab.chrome, log), /Chrome\/\d+/);
+});
+
+async function assertRejects(promise: Promise<unknown>, like: RegExp, what: string): Promise<void> {
+  const said = await promise.then(() => 'nothing', String);
+  assert.match(said, like, what);
+}
+
+type Raw = {
+  socket: WebSocket;
+  said: string[];
+  closed: Promise<number>;
+  call(method: string, params?: object, sessionId?: string): Promise<Record<string, unknown>>;
+};
+
+async function openRaw(url: string): Promise<Raw> {
+  const socket = new WebSocket(url);
+  const said: string[] = [];
+  const { promise: closed, resolve: close } = Promise.withResolvers<number>();
+  const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
+  socket.on('open', resolve).on('error', reject).on('close', close);
+  socket.on('message', (bytes) => said.push(bytes.toString()));
+  await opened;
+  let last = 0;
+  return {
+    socket,
+    said,
+    closed,
+    async call(method, params = {}, sessionId) {
+      last += 1;
+      const id = last;
+      socket.send(JSON.stringify({ id, method, params, sessionId }));
+      await until(() => said.some((text) => text.startsWith(`{"id":${id},`)), method);
+      const text = said.find((one) => one.startsWith(`{"id":${id},`)) ?? '{}';
+      const { result, error } = JSON.parse(text);
+      if (error) throw new Error(error.message);
+      return result;
+    },
+  };
+}
+
+relay.run();
