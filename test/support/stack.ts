@@ -1,9 +1,9 @@
 /**
  * The real thing for a test: `await using stack = await boot()` runs `tabern serve` on a temporary
  * data directory and a free port. When the scope ends everything is stopped, and whatever is then
- * left (a process, a run directory, a listening port) fails the test.
+ * left (a process, a run directory, a temporary file, a listening port) fails the test.
  */
-import { readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../proto/must.ts';
 import { until } from './poll.ts';
@@ -65,15 +65,9 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const dataDir = join(dir.path, 'data');
   const port = await freePort();
   const apiKey = `svc_test_${crypto.randomUUID()}`;
-  const env = {
-    TABERN_DATA: dataDir,
-    TABERN_PORT: String(port),
-    TABERN_API_KEY: apiKey,
-    TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8',
-    TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    ...(options.webhookCa === undefined ? {} : { TABERN_WEBHOOK_CA: options.webhookCa }),
-    ...options.env,
-  };
+  const tempPath = join(dir.path, 'tmp');
+  mkdirSync(tempPath);
+  const env = variables({ dataDir, tempPath, port, apiKey }, options);
   const seen: Process[] = [];
   let printed = '';
   let service = await startService(env);
@@ -85,7 +79,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     seen.push(...(await endService(service, signal, STOP_LIMIT_MS)));
     printed += service.output();
   };
-  const leftovers = () => leftOf({ dataDir, port, seen, isUp });
+  const leftovers = () => leftOf({ dataDir, tempPath, port, seen, isUp });
   cleanup.defer(async () => {
     await end('SIGTERM');
     await expectNothingLeft(leftovers, printed);
@@ -119,6 +113,22 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   };
 }
 
+function variables(
+  own: { dataDir: string; tempPath: string; port: number; apiKey: string },
+  { webhookCa, env }: BootOptions,
+): Record<string, string> {
+  return {
+    TMPDIR: own.tempPath,
+    TABERN_DATA: own.dataDir,
+    TABERN_PORT: String(own.port),
+    TABERN_API_KEY: own.apiKey,
+    TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8',
+    TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    ...(webhookCa === undefined ? {} : { TABERN_WEBHOOK_CA: webhookCa }),
+    ...env,
+  };
+}
+
 function keyed(url: string, apiKey: string): Stack['fetch'] {
   return (path, { json, ...init } = {}) => {
     const headers = new Headers(init.headers);
@@ -145,16 +155,23 @@ function runnerOf(pid: number): number | undefined {
   return processes().find(isRunner)?.pid;
 }
 
-type Place = { dataDir: string; port: number; seen: readonly Process[]; isUp: boolean };
+type Place = {
+  dataDir: string;
+  tempPath: string;
+  port: number;
+  seen: readonly Process[];
+  isUp: boolean;
+};
 
 /** A service that runs may have processes and run directories; one that ended may not. */
-function leftOf({ dataDir, port, seen, isUp }: Place): string[] {
+function leftOf({ dataDir, tempPath, port, seen, isUp }: Place): string[] {
   const alive = stillRunning(seen).map((one) => `process ${one.pid}: ${one.command}`);
   if (isUp) return alive;
   const named = processesNaming(dataDir).map((one) => `process ${one.pid}: ${one.command}`);
   const runs = entriesOf(join(dataDir, 'run')).map((name) => `run directory: ${name}`);
+  const temps = entriesOf(tempPath).map((name) => `temporary file: ${name}`);
   const ports = listeningPorts().has(port) ? [`port ${port} is listened on`] : [];
-  return [...new Set([...alive, ...named]), ...runs, ...ports];
+  return [...new Set([...alive, ...named]), ...runs, ...temps, ...ports];
 }
 
 async function expectNothingLeft(leftovers: () => string[], printed: string): Promise<void> {
