@@ -1,0 +1,52 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { printable, readCoreConfig } from '../../core/config.ts';
+import { ConfigError } from '../../proto/env.ts';
+
+const test = suite('core/config');
+
+test('nothing set gives the documented defaults', () => {
+  const { dataDir, ...rest } = readCoreConfig({});
+  assert.match(dataDir, /\/tabern_data$/);
+  assert.equal(rest, {
+    durability: 'full',
+    leaseMs: 15_000,
+    sweepMs: 1_000,
+    concurrency: 25,
+    queueMax: 1_000,
+    logLevel: 'info',
+    apiKey: undefined,
+    webhookAllowCidrs: [],
+    crashAt: undefined,
+  });
+});
+
+const REFUSED: Record<string, Record<string, string>> = {
+  'a short key': { TABERN_API_KEY: 'x'.repeat(23) },
+  'a key that no header carries': { TABERN_API_KEY: `${'x'.repeat(23)}é` },
+  'an unknown durability': { TABERN_DURABILITY: 'off' },
+  'a lease that is too short': { TABERN_LEASE_MS: '999' },
+  'a network that is none': { TABERN_WEBHOOK_ALLOW_CIDRS: '10.0.0.0/33' },
+  'a crash point that is none': { TABERN_CRASH_AT: 'before-commit' },
+  'a crash point in production': { TABERN_CRASH_AT: 'before-commit:1', NODE_ENV: 'production' },
+};
+for (const [name, env] of Object.entries(REFUSED)) {
+  test(`${name} is refused`, () => {
+    assert.throws(
+      () => readCoreConfig(env),
+      (error: unknown) => error instanceof ConfigError,
+    );
+  });
+}
+
+test('a key of 24 characters is taken, and never printed', () => {
+  const config = readCoreConfig({ TABERN_API_KEY: 'x'.repeat(24) });
+  assert.is(config.apiKey, 'x'.repeat(24));
+  assert.not(JSON.stringify(printable(config)).includes('xxx'));
+});
+
+test('a crash point is taken outside production', () => {
+  assert.is(readCoreConfig({ TABERN_CRASH_AT: 'before-commit:3' }).crashAt, 'before-commit:3');
+});
+
+test.run();
