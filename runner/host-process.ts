@@ -1,73 +1,24 @@
 /**
- * One function host as the supervisor sees it: its directory, sockets and jail, and what it says, which is never trusted.
+ * Starts a function host: its directory, its sockets, its jail; what it says is conversation.ts.
  *
- * STARTING -> READY -> ENDED. It ends by itself (the tenant's code), by close (idle, or done with), or by a kill: it said
- * something that our host never says, named a run that is not its own, or did not end a run in time. Every run settles.
+ * STARTING -> READY -> ENDED. It ends by itself (the tenant's code), or by a kill: idle or done with, it said something that
+ * our host never says, or it did not end a run in time. When it has ended its directory is gone.
  */
 import { once } from 'node:events';
-import { chmod, copyFile, link, mkdir, rm } from 'node:fs/promises';
-import { createServer, type Socket } from 'node:net';
+import { mkdir, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
-import { type Broker, openBroker } from './broker.ts';
-import { keepTail, readSlowly } from './flow.ts';
-import {
-  encode,
-  FROM_HOST_MAX_BYTES,
-  FrameReader,
-  type FromHost,
-  type LogLine,
-  readFromHost,
-  type ToHost,
-} from './host/messages.ts';
+import { openBroker } from './broker.ts';
+import { Conversation, type HostProcess } from './conversation.ts';
+import { keepTail } from './flow.ts';
 import { hostSpec, type Outlet } from './host-spec.ts';
-import type { Jail, Jailed } from './jail/ladder.ts';
+import type { Jail } from './jail/ladder.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load may need seconds. */
 const START_TIMEOUT_MS = 20_000;
-/** From the abort of a run, or from its outcome, to the SIGKILL of its host. Source: design/sandbox.md 3. */
-export const KILL_AFTER_MS = 1_000;
 /** Of what the process itself printed; for reports of a crash. Source: design/sandbox.md 3. */
 const TAIL_BYTES = 20 * 1024;
-
-export type Bundle = { path: string; sha256: string };
-export type Failure = {
-  type: 'failure';
-  code: 'WORKLOAD_ERROR' | 'INTERNAL_ERROR';
-  name: string;
-  message: string;
-  stack: string;
-};
-/** How a run ended. `aborted`: by the caller's signal, whatever the handler did then. */
-export type RunOutcome =
-  | { type: 'result'; json: string | undefined }
-  | { type: 'manifests'; json: string }
-  | { type: 'aborted' }
-  | Failure;
-
-type Order = Exclude<ToHost, { type: 'abort' }>;
-type Running = {
-  settle(outcome: RunOutcome): void;
-  over(): void;
-  onLines(lines: LogLine[]): void;
-  timer: NodeJS.Timeout | undefined;
-  isAborted: boolean;
-};
-
-export type HostProcess = {
-  readonly broker: Broker;
-  /** Runs that hold a thread, those that only have to settle included. */
-  runs(): number;
-  /** False once it shall take no more runs: it is ending, or ran out of memory once. */
-  isUsable(): boolean;
-  /** Where a handler connects to for its browser. */
-  connectUrl(signingKey: string): string;
-  run(order: Order, bundle: Bundle, options: RunOptions): Promise<RunOutcome>;
-  /** Ends it now; what runs fails with this cause. */
-  kill(cause: string): void;
-  ended: Promise<void>;
-};
-export type RunOptions = { onLines(lines: LogLine[]): void; signal: AbortSignal };
 
 export type HostOptions = {
   jail: Jail;
@@ -96,7 +47,7 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   };
   const ended = jailed.exited.then(release);
   try {
-    return await connected({ ...options, broker, jailed, control, ended });
+    return await connected({ jailed, control, dir, log: options.log, broker, ended });
   } catch (error) {
     jailed.kill();
     await ended;
@@ -104,12 +55,7 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   }
 }
 
-type Parts = HostOptions & {
-  broker: Broker;
-  jailed: Jailed;
-  control: ReturnType<typeof createServer>;
-  ended: Promise<void>;
-};
+type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail'> & { control: Server };
 
 async function connected(parts: Parts): Promise<HostProcess> {
   const { jailed, control, log } = parts;
@@ -128,7 +74,7 @@ async function connected(parts: Parts): Promise<HostProcess> {
     Socket,
   ];
   control.close();
-  const host = new Conversation(parts, socket, tail);
+  const host = new Conversation({ ...parts, tail }, socket);
   await Promise.race([
     host.ready,
     early,
@@ -136,158 +82,4 @@ async function connected(parts: Parts): Promise<HostProcess> {
   ]);
   log.debug({ pid: jailed.child.pid }, 'function host is ready');
   return host;
-}
-
-class Conversation implements HostProcess {
-  readonly broker: Broker;
-  readonly ended: Promise<void>;
-  readonly ready: Promise<void>;
-  readonly #parts: Parts;
-  readonly #socket: Socket;
-  readonly #running = new Map<string, Running>();
-  readonly #onReady: () => void;
-  #cdpPort = 0;
-  #isUsable = true;
-  #cause: string | undefined;
-
-  constructor(parts: Parts, socket: Socket, tail: () => string) {
-    this.#parts = parts;
-    this.#socket = socket;
-    this.broker = parts.broker;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.ready = promise;
-    this.#onReady = resolve;
-    const reader = new FrameReader(FROM_HOST_MAX_BYTES);
-    readSlowly(socket, (chunk) => {
-      try {
-        for (const body of reader.push(chunk)) this.#hear(readFromHost(body));
-      } catch (error) {
-        this.kill(`it broke the protocol of its host: ${(error as Error).message}`);
-      }
-    });
-    socket.on('error', () => socket.destroy());
-    socket.on('close', () => this.kill('its process closed the connection'));
-    const exited = parts.jailed.exited.then(({ code, signal }) => {
-      socket.destroy();
-      this.#end(this.#cause ?? `its process ended (${signal ?? `exit ${code}`})`, tail());
-    });
-    this.ended = Promise.all([exited, parts.ended]).then(() => {});
-  }
-
-  runs(): number {
-    return this.#running.size;
-  }
-
-  isUsable(): boolean {
-    return this.#isUsable;
-  }
-
-  connectUrl(signingKey: string): string {
-    return `ws://127.0.0.1:${this.#cdpPort}/?signingKey=${signingKey}`;
-  }
-
-  async run(order: Order, bundle: Bundle, { onLines, signal }: RunOptions): Promise<RunOutcome> {
-    await this.#provide(bundle);
-    const { promise, resolve: settle } = Promise.withResolvers<RunOutcome>();
-    const running: Running = {
-      settle,
-      onLines,
-      over: () => signal.removeEventListener('abort', abort),
-      timer: undefined,
-      isAborted: false,
-    };
-    const abort = (): void => {
-      running.isAborted = true;
-      this.#send({ type: 'abort', id: order.id });
-      this.#limit(running, 'an invocation did not end when its time was over');
-    };
-    this.#running.set(order.id, running);
-    this.#send(order);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    if (!this.#isUsable) this.#end(this.#cause ?? 'its process is ending', '');
-    return promise;
-  }
-
-  kill(cause: string): void {
-    this.#isUsable = false;
-    this.#cause ??= cause;
-    this.#parts.jailed.kill();
-  }
-
-  #send(message: ToHost): void {
-    if (this.#socket.writable) this.#socket.write(encode(message));
-  }
-
-  /** What it shall do within a second now, or be killed. */
-  #limit(running: Running, cause: string): void {
-    running.timer ??= setTimeout(() => this.kill(cause), KILL_AFTER_MS);
-  }
-
-  #hear(message: FromHost): void {
-    if (message.type === 'ready') {
-      this.#cdpPort = message.cdpPort;
-      this.#onReady();
-      return;
-    }
-    const running = this.#running.get(message.id);
-    if (running === undefined) {
-      this.kill('it spoke for an invocation that is not its own');
-      return;
-    }
-    if (message.type === 'log') running.onLines(message.lines);
-    else if (message.type === 'done') {
-      if (message.retired === 'memory') this.#isUsable = false;
-      this.#over(message.id, running, running.isAborted ? { type: 'aborted' } : UNSAID);
-    } else {
-      running.settle(running.isAborted ? { type: 'aborted' } : outcomeOf(message));
-      this.#limit(running, 'an invocation kept its thread after its outcome');
-    }
-  }
-
-  #over(id: string, running: Running, outcome: RunOutcome): void {
-    clearTimeout(running.timer);
-    this.#running.delete(id);
-    running.over();
-    running.settle(outcome); // changes nothing when it has one
-  }
-
-  #end(cause: string, said: string): void {
-    this.#isUsable = false;
-    const { log } = this.#parts;
-    if (this.#running.size > 0) log.warn({ cause, said: said.slice(-2_000) }, 'function host lost');
-    for (const [id, running] of this.#running) {
-      const failure = { ...UNSAID, message: `the function's process was lost: ${cause}` };
-      this.#over(id, running, running.isAborted ? { type: 'aborted' } : failure);
-    }
-  }
-
-  /** Puts the bundle where the jail reads it; a copy where a link is refused. */
-  async #provide({ path, sha256 }: Bundle): Promise<void> {
-    const inside = join(this.#parts.dir, 'fn', `${sha256}.mjs`);
-    try {
-      await link(path, inside);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === 'EEXIST') return;
-      if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
-      await copyFile(path, inside);
-      await chmod(inside, 0o444);
-    }
-  }
-}
-
-/** A run that ended without a word. The tenant's code is what runs there: it is its failure unless we know better. */
-const UNSAID: Failure = {
-  type: 'failure',
-  code: 'WORKLOAD_ERROR',
-  name: '',
-  message: 'the handler ended without an outcome',
-  stack: '',
-};
-
-function outcomeOf(message: Exclude<FromHost, { type: 'ready' | 'log' | 'done' }>): RunOutcome {
-  if (message.type !== 'error') return message;
-  const { name, message: text, stack } = message;
-  return { type: 'failure', code: 'WORKLOAD_ERROR', name, message: text, stack };
 }

@@ -8,13 +8,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Console } from 'node:console';
 import process from 'node:process';
 import { StringDecoder } from 'node:string_decoder';
+import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from './limits.ts';
 import { type Level, LINE_MAX_BYTES, type LogLine } from './messages.ts';
-
-/** In bytes, lines' own cost included. Source: design/sandbox.md 3. */
-export const RUN_MAX_BYTES = 1024 * 1024;
-/** In bytes: what an empty line counts. Ours: else a million of them would pass. */
-export const LINE_COST_BYTES = 16;
-export const MARKER = '[log cut: more than 1 MiB]';
 
 const LEVEL_OF: Readonly<Record<string, Level>> = {
   log: 'log',

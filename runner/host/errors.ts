@@ -1,4 +1,5 @@
 /** What a handler returned or threw, as text: values in, values out. A tenant's objects may lie, throw or be huge. */
+import { dirname } from 'node:path';
 import { inspect, types } from 'node:util';
 import { cutToBytes } from './console.ts';
 import { ERROR_TEXT_MAX_BYTES, type ErrorText } from './messages.ts';
@@ -9,8 +10,6 @@ export const RESULT_MAX_BYTES = 6 * 1024 * 1024;
 const toJson = JSON.stringify;
 /** Lines of a stack that are ours or the runtime's: they tell a user nothing. */
 const OWN_FRAME = /[/\\](?:runner[/\\]host|piscina[/\\](?:src|dist))[/\\]|\(?node:internal\//;
-/** A bundle is loaded as file:///…/fn/<sha256>.mjs; its sources are named relative to it. */
-const BUNDLE_DIR = /(?:file:\/\/)?[^\s()]*\/fn\/(?:\.\.\/)*/g;
 
 /** JSON of a handler's value; undefined when it returned none. Throws an Error that says what to do. */
 export function stringify(value: unknown): string | undefined {
@@ -28,8 +27,11 @@ export function stringify(value: unknown): string | undefined {
   );
 }
 
-/** What was thrown, whatever it is: an Error, a text, null, an object that throws when it is read. */
-export function explain(thrown: unknown): ErrorText {
+/**
+ * What was thrown, whatever it is: an Error, a text, null, an object that throws when it is read. `file` is the bundle:
+ * its sources are named relative to its directory, as the user names them.
+ */
+export function explain(thrown: unknown, file: string): ErrorText {
   if (!types.isNativeError(thrown) && !(thrown instanceof Error)) {
     const shown = typeof thrown === 'string' ? thrown : textOf(() => inspect(thrown, { depth: 2 }));
     return { name: '', message: cut(`the handler threw ${shown}`), stack: '' };
@@ -37,14 +39,14 @@ export function explain(thrown: unknown): ErrorText {
   return {
     name: cut(textOf(() => thrown.name)),
     message: cut(textOf(() => thrown.message)),
-    stack: cut(ownFramesOff(textOf(() => thrown.stack))),
+    stack: cut(ownFramesOff(cut(textOf(() => thrown.stack)), dirname(file))),
   };
 }
 
-/** The stack with our frames left out and the user's files named as the user names them. */
-export function ownFramesOff(stack: string): string {
+/** The stack without our frames and without the directory of the bundle. */
+export function ownFramesOff(stack: string, dir: string): string {
   const lines = stack.split('\n').filter((line) => !/^\s+at /.test(line) || !OWN_FRAME.test(line));
-  return lines.join('\n').replace(BUNDLE_DIR, '');
+  return lines.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');
 }
 
 function cut(text: string): string {

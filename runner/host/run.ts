@@ -8,7 +8,13 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import { explain } from './errors.ts';
-import { type FromHost, LOG_LINES_MAX, type LogLine, type Retirement } from './messages.ts';
+import {
+  type ErrorText,
+  type FromHost,
+  LOG_LINES_MAX,
+  type LogLine,
+  type Retirement,
+} from './messages.ts';
 import type { Threads } from './threads.ts';
 import type { Said, Task } from './worker.ts';
 
@@ -71,7 +77,7 @@ export function startRun(
       if (retired === undefined || retired === '') {
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
       }
-      tell({ type: 'error', id, ...deathText(error) });
+      tell({ type: 'error', id, ...deathText(error, work.task.file) });
     }
     clearTimeout(settling);
     await Promise.race([closed, sleep(PORT_CLOSE_MS)]);
@@ -96,8 +102,8 @@ function causeOf(error: unknown, isAborted: boolean): Retirement {
 }
 
 /** Why a thread ended, for the user whose code ended it. */
-function deathText(error: unknown): { name: string; message: string; stack: string } {
-  const known = explain(error);
+function deathText(error: unknown, file: string): ErrorText {
+  const known = explain(error, file);
   const exit = /^worker exited with code: (-?\d+)$/.exec(known.message);
   if (exit) {
     const message = `the handler ended its thread with process.exit(${exit[1]}); return a value instead`;

@@ -90,7 +90,7 @@ async function outcomeOf(task: Task, signal: AbortSignal): Promise<Said> {
     const ctx = { session, invocation, params, secrets: {}, signal };
     return { type: 'result', json: stringify(await definition.handler(ctx, params)) };
   } catch (error) {
-    return { type: 'error', ...explain(error) };
+    return { type: 'error', ...explain(error, task.file) };
   }
 }
 

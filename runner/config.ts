@@ -1,0 +1,74 @@
+/** What an operator can set of the runner. Read once, at start. Every option is in README.md with its unit and reason. */
+import { readFileSync } from 'node:fs';
+import type { BlockList } from 'node:net';
+import { resolve } from 'node:path';
+import { cidrList } from '../proto/addresses.ts';
+import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
+import { type Level, LOG_LEVELS } from '../proto/log.ts';
+
+export type Config = {
+  /** TABERN_DATA, ./tabern_data. Absolute. */
+  dataDir: string;
+  /** TABERN_CORE, unix:<data>/core.sock: as grpc-js takes addresses. */
+  core: string;
+  /** TABERN_RUNNER_TOKEN or _FILE, else <data>/keys/runner.token. */
+  token: string;
+  /** TABERN_SANDBOX, auto. */
+  sandbox: 'auto' | 'bwrap' | 'none';
+  /** TABERN_CHROME: path of the browser; found when not set. */
+  chrome: string | undefined;
+  /** TABERN_CHROME_SPARES, 1: started browsers that wait for a session. */
+  chromeSpares: number;
+  /** TABERN_INVOCATIONS_MAX, 4: invocations that run at once. */
+  invocationsMax: number;
+  /** TABERN_BUILDS_MAX, 1: builds that run at once. */
+  buildsMax: number;
+  /** TABERN_HOST_SPARES, 1: started function hosts that wait for a project. */
+  hostSpares: number;
+  /** TABERN_BROWSER_ALLOW_CIDRS, none: private addresses that pages and handlers may reach. */
+  allow: BlockList;
+  /** TABERN_LOG_LEVEL, info. */
+  logLevel: Level;
+  /** The whole environment, for what npm reads of it. */
+  env: Env;
+};
+
+/** Throws ConfigError. */
+export function readConfig(env: Env): Config {
+  const dataDir = resolve(text(env, 'TABERN_DATA') ?? './tabern_data');
+  const count = (name: string, value: number, min: number): number =>
+    integer(env, name, { default: value, min, max: 256 });
+  return {
+    dataDir,
+    core: text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
+    token: text(env, 'TABERN_RUNNER_TOKEN') ?? tokenOf(`${dataDir}/keys/runner.token`),
+    sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'none'], 'auto'),
+    chrome: text(env, 'TABERN_CHROME'),
+    chromeSpares: count('TABERN_CHROME_SPARES', 1, 0),
+    invocationsMax: count('TABERN_INVOCATIONS_MAX', 4, 1),
+    buildsMax: count('TABERN_BUILDS_MAX', 1, 1),
+    hostSpares: count('TABERN_HOST_SPARES', 1, 0),
+    allow: cidrs(env, 'TABERN_BROWSER_ALLOW_CIDRS'),
+    logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
+    env,
+  };
+}
+
+function cidrs(env: Env, name: string): BlockList {
+  try {
+    return cidrList(list(env, name));
+  } catch (cause) {
+    throw new ConfigError(`${name}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function tokenOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new ConfigError(
+      `no runner token: start core first, which makes ${path}, or set TABERN_RUNNER_TOKEN`,
+      { cause },
+    );
+  }
+}

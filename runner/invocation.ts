@@ -1,0 +1,166 @@
+/**
+ * One leased invocation -> one outcome. Side by side the bundle and a session; then the handler; then, whatever happened,
+ * the session is closed, the log is sent, and core is told once.
+ *
+ * value, none, WORKLOAD_ERROR (the handler's own failure), TIMED_OUT (its time was over), INTERNAL_ERROR (no browser, the
+ * browser was lost and the handler failed by it, no bundle, the runner is ending). A lost lease has no outcome: core ended it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type {
+  CompleteInvocationRequest,
+  CompleteInvocationRequest_Failure,
+  InvocationWork,
+} from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Log } from '../proto/log.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import type { Bundles } from './bundles.ts';
+import type { Hosts, InvokeOutcome } from './hosts.ts';
+import { isPassing, openRunLog, type RunLog } from './run-log.ts';
+import { type Chromes, openSession, type Session } from './session.ts';
+
+/** Ours: between two tries to tell core. */
+const RETRY_MS = 500;
+/** WebSocket close codes; the meaning stands in the reason. */
+const NORMAL = 1000;
+const GOING_AWAY = 1001;
+
+export type InvocationDeps = {
+  clients: Pick<Clients, 'runners'>;
+  call: CallOptions;
+  bundles: Bundles;
+  chromes: Chromes;
+  hosts: Pick<Hosts, 'invoke'>;
+  log: Log;
+  now: () => number;
+  /** Aborts when the lease is lost: stop, and tell nobody. */
+  lost: AbortSignal;
+  /** Aborts when the runner ends before the work did. */
+  stopped: AbortSignal;
+};
+
+type Outcome = CompleteInvocationRequest['outcome'];
+type Ended = { outcome: Outcome; sessionStartMs: number };
+
+/** Resolves when nothing of it is left here and core knows, or does not want to; never rejects. */
+export async function runInvocation(
+  work: InvocationWork,
+  leaseId: string,
+  deps: InvocationDeps,
+): Promise<void> {
+  const log = deps.log.child({ invocationId: work.invocationId });
+  const lines = openRunLog({ ...deps, leaseId, log });
+  const { outcome, sessionStartMs } = await run(work, lines, { ...deps, log });
+  if (deps.lost.aborted) return;
+  await lines.flush(deps.lost);
+  await complete({ leaseId, outcome, sessionStartMs }, { ...deps, log });
+}
+
+async function run(work: InvocationWork, lines: RunLog, deps: InvocationDeps): Promise<Ended> {
+  const deadline = AbortSignal.timeout(work.timeoutMs);
+  const signal = AbortSignal.any([deps.lost, deps.stopped, deadline]);
+  let session: Session | undefined;
+  const opening = openSession(deps, signal).then((opened) => {
+    session = opened;
+    return opened;
+  });
+  try {
+    const bundle = deps.bundles.get(
+      { blobId: work.bundleBlobId, sha256: work.bundleSha256 },
+      signal,
+    );
+    const [opened, found] = await Promise.all([opening, bundle]);
+    // at the deadline the session closes at once: the handler, whatever it does, drives nothing any more
+    signal.addEventListener('abort', () => void opened.close(GOING_AWAY, whyEnded(deadline)), {
+      once: true,
+    });
+    const said = await deps.hosts.invoke({
+      invocationId: work.invocationId,
+      projectId: work.projectId,
+      bundle: found,
+      functionName: work.functionName,
+      paramsJson: work.paramsJson,
+      sessionId: work.sessionId,
+      signingKey: work.signingKey,
+      region: work.region,
+      relay: opened.relay,
+      onLines: (printed) => lines.add(printed),
+      signal,
+    });
+    return { outcome: outcomeOf(said, opened, deadline), sessionStartMs: opened.startedAt };
+  } catch (error) {
+    const outcome = failureOf(error, { deadline, signal, log: deps.log });
+    return { outcome, sessionStartMs: session?.startedAt ?? 0 };
+  } finally {
+    await opening.then(
+      (opened) => opened.close(NORMAL, 'the invocation has ended'),
+      () => {}, // there is no session; the cause is an outcome already
+    );
+  }
+}
+
+function outcomeOf(said: InvokeOutcome, session: Session, deadline: AbortSignal): Outcome {
+  if (said.type === 'result') {
+    return said.json === undefined ? undefined : { $case: 'resultsJson', value: said.json };
+  }
+  if (said.type === 'aborted') {
+    return deadline.aborted
+      ? failure('TIMED_OUT', TIMED_OUT)
+      : failure('INTERNAL_ERROR', 'the runner ended before the handler did');
+  }
+  const { code, name, message, stack } = said;
+  if (!session.lost.aborted) return failure(code, message, { name, stack });
+  return failure('INTERNAL_ERROR', `the browser was lost during the run: ${message}`, {
+    name,
+    stack,
+  });
+}
+
+const TIMED_OUT = 'the invocation did not end within its time limit';
+
+/** What stopped it before the handler could say anything. */
+function failureOf(
+  error: unknown,
+  { deadline, signal, log }: { deadline: AbortSignal; signal: AbortSignal; log: Log },
+): Outcome {
+  if (deadline.aborted) return failure('TIMED_OUT', TIMED_OUT);
+  if (signal.aborted) return failure('INTERNAL_ERROR', 'the runner ended before the handler began');
+  log.error({ err: error }, 'an invocation could not start');
+  return failure('INTERNAL_ERROR', 'the browser or the function could not be started');
+}
+
+function failure(
+  code: CompleteInvocationRequest_Failure['code'],
+  message: string,
+  { name = '', stack = '' } = {},
+): Outcome {
+  return { $case: 'failure', value: { code, message, name, stack } };
+}
+
+function whyEnded(deadline: AbortSignal): string {
+  return deadline.aborted ? TIMED_OUT : 'the runner is ending';
+}
+
+/** Tells core until it listens or the lease is lost. Repeating it changes nothing there. */
+async function complete(
+  request: CompleteInvocationRequest,
+  { clients, call, log, lost }: InvocationDeps,
+): Promise<void> {
+  while (!lost.aborted) {
+    try {
+      const { accepted } = await clients.runners.completeInvocation(request, {
+        ...call,
+        signal: lost,
+      });
+      if (!accepted) log.warn('the outcome came too late: the lease was lost');
+      return;
+    } catch (error) {
+      if (lost.aborted) return;
+      if (!isPassing(error)) {
+        log.error({ err: error }, 'core refused an outcome');
+        return;
+      }
+      await sleep(RETRY_MS);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * What this runner holds. Every lease is renewed at a third of its time; one that core does not answer back is lost, and so
+ * is every lease when core could not be reached for twice a lease's time: its work is aborted. held -> dropped | lost.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../proto/log.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+
+/** Source: RenewLeasesRequest.lease_ids. */
+const RENEW_MAX = 1_000;
+
+export type Leases = {
+  /** From now on it is renewed. The signal aborts when it is lost; dispose when its work has ended. */
+  hold(leaseId: string): Disposable & { lost: AbortSignal };
+  held(): number;
+  /** Settles when the signal aborts. */
+  renewing: Promise<void>;
+};
+
+export function openLeases(options: {
+  clients: Pick<Clients, 'runners'>;
+  call: CallOptions;
+  runner: { runnerId: string; instanceId: string };
+  leaseMs: number;
+  log: Log;
+  now: () => number;
+  signal: AbortSignal;
+}): Leases {
+  const { clients, call, runner, leaseMs, log, now, signal } = options;
+  const held = new Map<string, { lost: AbortController; sureUntil: number }>();
+
+  const renew = async (leaseIds: string[]): Promise<void> => {
+    const sureUntil = now() + 2 * leaseMs;
+    try {
+      const request = { ...runner, leaseIds };
+      const kept = await clients.runners.renewLeases(request, { ...call, timeoutMs: leaseMs });
+      const known = new Set(kept.leaseIds);
+      for (const id of leaseIds) {
+        const lease = held.get(id);
+        if (lease === undefined) continue;
+        if (known.has(id)) lease.sureUntil = sureUntil;
+        else lose(id, 'core has ended it');
+      }
+    } catch (error) {
+      log.warn({ error: String(error) }, 'leases could not be renewed');
+      for (const id of leaseIds) {
+        if ((held.get(id)?.sureUntil ?? 0) < now())
+          lose(id, 'core could not be reached for too long');
+      }
+    }
+  };
+  const lose = (id: string, why: string): void => {
+    log.warn({ leaseId: id, why }, 'a lease is lost');
+    held.get(id)?.lost.abort(new Error(`the lease is lost: ${why}`));
+    held.delete(id);
+  };
+  const keepRenewing = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await sleep(leaseMs / 3, undefined, { signal }).catch(() => {});
+      if (held.size > 0 && !signal.aborted) await renew([...held.keys()].slice(0, RENEW_MAX));
+    }
+  };
+
+  return {
+    renewing: keepRenewing(),
+    held: () => held.size,
+    hold(leaseId) {
+      const lost = new AbortController();
+      held.set(leaseId, { lost, sureUntil: now() + 2 * leaseMs });
+      return { lost: lost.signal, [Symbol.dispose]: () => void held.delete(leaseId) };
+    },
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * Leases work of one kind and starts it: a long poll as wide as there are free places, again and again until told to stop.
+ * Core unreachable: it keeps trying, with a growing pause. A superseded instance leases nothing more, for good.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Log } from '../proto/log.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import type { Leases } from './leases.ts';
+
+/** Source: LeaseWorkRequest.wait_ms. */
+const WAIT_MS = 25_000;
+/** Ours: the answer's own way, beyond the wait. */
+const ANSWER_MS = 10_000;
+const PAUSE_MIN_MS = 100;
+const PAUSE_MAX_MS = 2_000;
+
+export type LoopOptions = {
+  kind: 'INVOCATION' | 'BUILD';
+  /** Places. */
+  max: number;
+  clients: Pick<Clients, 'runners'>;
+  call: CallOptions;
+  runner: { runnerId: string; instanceId: string };
+  leases: Leases;
+  /** Does one piece of work; never rejects for a reason of the work. */
+  run(work: Work, lost: AbortSignal): Promise<void>;
+  log: Log;
+  /** Aborts when nothing more shall be leased. */
+  signal: AbortSignal;
+};
+
+/** Resolves when it leases no more and the last piece of work has ended. */
+export async function workLoop(options: LoopOptions): Promise<void> {
+  const { kind, max, leases, log, signal } = options;
+  const running = new Set<Promise<void>>();
+  let pauseMs = PAUSE_MIN_MS;
+  while (!signal.aborted) {
+    if (running.size >= max) {
+      await Promise.race(running);
+      continue;
+    }
+    try {
+      for (const work of await lease(options, max - running.size)) {
+        const started = start(work, options).finally(() => running.delete(started));
+        running.add(started);
+      }
+      pauseMs = PAUSE_MIN_MS;
+    } catch (error) {
+      if (signal.aborted) break;
+      log.warn({ kind, error: String(error) }, 'cannot lease work');
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
+      pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
+    }
+  }
+  log.debug({ kind, held: leases.held() }, 'leases no more');
+  await Promise.all(running);
+}
+
+async function lease(options: LoopOptions, max: number): Promise<Work[]> {
+  const { clients, call, runner, kind, signal } = options;
+  const { work } = await clients.runners.leaseWork(
+    { ...runner, kind, max, waitMs: WAIT_MS },
+    { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
+  );
+  return work;
+}
+
+async function start(work: Work, { leases, run, log }: LoopOptions): Promise<void> {
+  using lease = leases.hold(work.leaseId);
+  try {
+    await run(work, lease.lost);
+  } catch (error) {
+    log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed here');
+  }
+}

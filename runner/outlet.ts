@@ -1,0 +1,23 @@
+/** The way of handlers to the internet: an egress broker per host behind a unix socket, judged by jail/names.ts. */
+import { once } from 'node:events';
+import { type BlockList, createServer } from 'node:net';
+import type { Log } from '../proto/log.ts';
+import type { Outlet } from './host-spec.ts';
+import { openEgress } from './jail/egress.ts';
+
+export function openOutlet(options: { allow: BlockList; log: Log }): Outlet {
+  return async (socketPath) => {
+    const egress = openEgress(options);
+    const server = createServer((socket) => egress.handle(socket));
+    server.listen(socketPath);
+    await once(server, 'listening');
+    return {
+      async [Symbol.asyncDispose]() {
+        const closed = once(server, 'close');
+        server.close();
+        egress.close();
+        await closed;
+      },
+    };
+  };
+}

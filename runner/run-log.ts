@@ -1,0 +1,84 @@
+/**
+ * The log of one lease on its way to core: lines in order, numbered, in batches, soon after they were printed. The limit
+ * of a run holds here again, for a host's own count is a tenant's word. Core unreachable: what waits is sent later.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../proto/log.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from './host/limits.ts';
+import type { LogLine } from './host/messages.ts';
+
+/** Source: AppendLogsRequest.lines. */
+const BATCH_MAX_LINES = 1_000;
+/** Ours: a line is readable this long after it was printed. */
+const DELAY_MS = 100;
+/** Ours: between two tries while core cannot be reached. */
+const RETRY_MS = 1_000;
+
+export type RunLog = {
+  add(lines: readonly LogLine[]): void;
+  /** Sends everything that waits; gives up when the signal aborts or core refuses. */
+  flush(signal: AbortSignal): Promise<void>;
+};
+
+export function openRunLog(options: {
+  leaseId: string;
+  clients: Pick<Clients, 'runners'>;
+  call: CallOptions;
+  log: Log;
+}): RunLog {
+  const { leaseId, clients, call, log } = options;
+  let waiting: LogLine[] = [];
+  let first = 0;
+  let bytes = 0;
+  let isRefused = false;
+  let sending: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  const send = async (signal: AbortSignal): Promise<void> => {
+    while (waiting.length > 0 && !isRefused && !signal.aborted) {
+      const lines = waiting.slice(0, BATCH_MAX_LINES);
+      try {
+        await clients.runners.appendLogs({ leaseId, first, lines }, { ...call, signal });
+        waiting = waiting.slice(lines.length);
+        first += lines.length;
+      } catch (error) {
+        isRefused = !isPassing(error);
+        if (isRefused) log.warn({ leaseId, error: String(error) }, 'log lines were refused');
+        else await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
+      }
+    }
+  };
+  const start = (signal: AbortSignal): Promise<void> => {
+    sending ??= send(signal).finally(() => {
+      sending = undefined;
+    });
+    return sending;
+  };
+
+  return {
+    add(lines) {
+      for (const line of lines) {
+        if (bytes > RUN_MAX_BYTES) break;
+        bytes += Buffer.byteLength(line.message) + LINE_COST_BYTES;
+        waiting.push(bytes > RUN_MAX_BYTES ? { ...line, level: 'warn', message: MARKER } : line);
+      }
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        void start(new AbortController().signal);
+      }, DELAY_MS);
+    },
+    async flush(signal) {
+      clearTimeout(timer);
+      await sending;
+      await start(signal);
+    },
+  };
+}
+
+/** Whether the same call may succeed later. */
+export function isPassing(error: unknown): boolean {
+  const reason = (error as { reason?: unknown }).reason;
+  return reason === 'CORE_UNAVAILABLE' || reason === 'DEADLINE' || reason === 'DRAINING';
+}

@@ -1,0 +1,81 @@
+/** A function host's surroundings for tests: a jail, a run directory, hand-written bundles, a relay that counts. */
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openLog } from '../../../proto/log.ts';
+import type { Bundle } from '../../../runner/conversation.ts';
+import type { LogLine } from '../../../runner/host/messages.ts';
+import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/hosts.ts';
+import { openJail } from '../../../runner/jail/ladder.ts';
+
+export const log = openLog({ role: 'test', level: 'silent' });
+
+export type Ran = { outcome: InvokeOutcome; lines: LogLine[]; tookMs: number };
+export type Yard = AsyncDisposable & {
+  hosts: Hosts;
+  dir: string;
+  bundle(source: string): Promise<Bundle>;
+  /** Runs the function `f` of a bundle whose body of f is given. */
+  run(body: string, options?: RunOptions): Promise<Ran>;
+};
+export type RunOptions = {
+  params?: unknown;
+  projectId?: string;
+  timeoutMs?: number;
+  /** Instead of a body: this bundle. */
+  bundle?: Bundle;
+  name?: string;
+};
+
+const relay = { serve: () => {} };
+let count = 0;
+
+/** As runner/sdk/registry.ts exports them. */
+export function moduleOf(functions: string): string {
+  return `const defined = new Map(Object.entries({ ${functions} })
+    .map(([name, handler]) => [name, { name, handler, config: {} }]));
+  export const definitions = () => defined;
+  export const manifests = () => [...defined.keys()].map((name) => ({ name }));`;
+}
+
+export async function openYard(sandbox: 'auto' | 'none' = 'auto', spares = 0): Promise<Yard> {
+  const dir = await mkdtemp(join(tmpdir(), 'yard-'));
+  const jail = await openJail({ sandbox, log });
+  const hosts = openHosts({ jail, runDir: dir, spares, log });
+  const bundle = async (source: string): Promise<Bundle> => {
+    const sha256 = createHash('sha256').update(source).digest('hex');
+    const path = join(dir, `${sha256}.mjs`);
+    await writeFile(path, source);
+    return { path, sha256 };
+  };
+  return {
+    hosts,
+    dir,
+    bundle,
+    async run(body, options = {}) {
+      const { params = {}, projectId = 'project', timeoutMs = 10_000, name = 'f' } = options;
+      const lines: LogLine[] = [];
+      count += 1;
+      const startedAt = performance.now();
+      const outcome = await hosts.invoke({
+        invocationId: `invocation-${count}`,
+        projectId,
+        bundle: options.bundle ?? (await bundle(moduleOf(`f: async (ctx, params) => { ${body} }`))),
+        functionName: name,
+        paramsJson: JSON.stringify(params),
+        sessionId: 'session',
+        signingKey: `key-${count}`,
+        region: 'us-west-2',
+        relay,
+        onLines: (more) => lines.push(...more),
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      return { outcome, lines, tookMs: performance.now() - startedAt };
+    },
+    async [Symbol.asyncDispose]() {
+      await hosts[Symbol.asyncDispose]();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
