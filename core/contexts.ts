@@ -33,7 +33,8 @@ export function contextService(
   const { store, now } = options;
 
   async function find(id: string, projectId: string): Promise<ContextRow> {
-    // A context id is a plain string in the reference: one that is no UUID is unknown, not malformed.
+    // A context id is a plain string in the reference: one that is no UUID is unknown, not
+    // malformed.
     const row = isId(id) ? await store.getContext({ id: id.toLowerCase(), projectId }) : undefined;
     if (!row) throw notFound('Context', id);
     return row;
@@ -106,7 +107,10 @@ function checkedName(text: string): string {
   return name;
 }
 
-/** Every white space of Unicode: `trim()` alone leaves U+0085. Character by character: a pattern would be quadratic. */
+/**
+ * Every white space of Unicode: `trim()` alone leaves U+0085. Character by character: a pattern
+ * would be quadratic.
+ */
 function trimmed(text: string): string {
   let start = 0;
   let end = text.length;
@@ -115,7 +119,10 @@ function trimmed(text: string): string {
   return text.slice(start, end);
 }
 
-/** Names with one key are the same name. Lower case may leave what NFC composes, so it is composed again. */
+/**
+ * Names with one key are the same name. Lower case may leave what NFC composes, so it is composed
+ * again.
+ */
 function nameKey(name: string): string {
   return name.normalize('NFC').toLowerCase().normalize('NFC');
 }

@@ -1,6 +1,7 @@
 /**
- * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended. Only the gateway token
- * opens this service. Core holds the secrets and signs at claim time; a sender gets URL, headers and bytes.
+ * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended.
+ * Only the gateway token opens this service. Core holds the secrets and signs at claim time; a
+ * sender gets URL, headers and bytes.
  * spec/webhooks.md 3.1, 3.9. The states are in store/sqlite/deliveries.ts and attempts.ts.
  */
 import { Fault, invalidField } from '../proto/errors.ts';
@@ -21,15 +22,27 @@ import type { Store } from './store/types.ts';
 import { openWake } from './wake.ts';
 import { secretPlace } from './webhooks.ts';
 
-/** Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source: spec/webhooks.md 3.1. */
+/**
+ * Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source:
+ * spec/webhooks.md 3.1.
+ */
 const BATCH_MAX = 64;
 /** In milliseconds. Source: spec/webhooks.md 3.1. */
 const WAIT_MAX_MS = 5_000;
-/** In milliseconds. Due times are read again this often: timers drift, and one above 2^31 ms fires at once. */
+/**
+ * In milliseconds. Due times are read again this often: timers drift, and one above 2^31 ms fires
+ * at once.
+ */
 const LOOK_AGAIN_MS = 1_000;
-/** In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is gone. */
+/**
+ * In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is
+ * gone.
+ */
 const LEASE_MS = 45_000;
-/** Deliveries of one webhook in flight at once: what keeps a hung endpoint from the others. Source: spec/webhooks.md. */
+/**
+ * Deliveries of one webhook in flight at once: what keeps a hung endpoint from the others. Source:
+ * spec/webhooks.md.
+ */
 const PER_WEBHOOK_MAX = 8;
 /** In bytes of the answer's body. Source: spec/webhooks.md 3.5. */
 const RESPONSE_KEPT_BYTES = 1_024;
@@ -115,7 +128,10 @@ function checkSender(senderId: string, instanceId: string): void {
   if (!isId(instanceId)) throw invalidField('instanceId', 'must be a UUID.');
 }
 
-/** The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it drains as a failure. */
+/**
+ * The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it
+ * drains as a failure.
+ */
 function signed({ claims, secrets }: Claimed, { sealer, log, now }: Options): Claim[] {
   const timestampS = Math.floor(now() / 1_000);
   const keysOf = new Map<string, Uint8Array[]>();

@@ -1,6 +1,7 @@
 /**
- * Says every 30 s that core runs, so that our own downtime is not held against an endpoint that was failing when we went
- * down: five days of failure are five days in which we tried. spec/webhooks.md 3.7.
+ * Says every 30 s that core runs, so that our own downtime is not held against an endpoint that was
+ * failing when we went down: five days of failure are five days in which we tried. spec/webhooks.md
+ * 3.7.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';

@@ -1,4 +1,7 @@
-/** Lists by cursor: newest first, the cursor is the last id of the page before. Ids are UUID v7, so pages never overlap. */
+/**
+ * Lists by cursor: newest first, the cursor is the last id of the page before. Ids are UUID v7, so
+ * pages never overlap.
+ */
 import { Fault, invalidField } from '../proto/errors.ts';
 import { isId } from './ids.ts';
 
@@ -10,7 +13,8 @@ type Wanted = { limit?: number | undefined; cursor?: string | undefined };
 type Page<T> = { data: T[]; limit: number; nextCursor: string | null };
 
 /**
- * The page that was asked for. `read` gets one row more than the page holds, which tells whether it is the last.
+ * The page that was asked for. `read` gets one row more than the page holds, which tells whether it
+ * is the last.
  * Throws INVALID_FIELD and INVALID_CURSOR.
  */
 export async function readPage<R extends { id: string }, T>(

@@ -1,6 +1,7 @@
 /**
- * Seals secrets for the database: AES-256-GCM under keys/master.key, bound to the row it belongs to. Whoever has the
- * database without the key reads nothing; a sealed value that was moved to another row, or changed, does not open.
+ * Seals secrets for the database: AES-256-GCM under keys/master.key, bound to the row it belongs
+ * to. Whoever has the database without the key reads nothing; a sealed value that was moved to
+ * another row, or changed, does not open.
  * Layout: version (1 byte, 1) | nonce (12) | tag (16) | ciphertext.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
@@ -36,7 +37,10 @@ export type Sealer = {
   open(sealed: Uint8Array, place: string): Buffer;
 };
 
-/** Seals under `key`, 32 bytes. A nonce is random: safe for some 2^32 values, and a database holds far fewer. */
+/**
+ * Seals under `key`, 32 bytes. A nonce is random: safe for some 2^32 values, and a database holds
+ * far fewer.
+ */
 export function sealerOf(key: Uint8Array): Sealer {
   return {
     seal(plain, place) {
@@ -66,9 +70,10 @@ function opened(key: Uint8Array, sealed: Uint8Array, place: string): Buffer {
 }
 
 /**
- * The sealer of a data directory. `check` is the database's sealed check value, null before the first start: then the key
- * file is made, unless it is there, and the new check value is to be stored. Refuses to start, with one line that says
- * what to do, when the key is missing, damaged or not this database's: a new key would lose every secret in silence.
+ * The sealer of a data directory. `check` is the database's sealed check value, null before the
+ * first start: then the key file is made, unless it is there, and the new check value is to be
+ * stored. Refuses to start, with one line that says what to do, when the key is missing, damaged or
+ * not this database's: a new key would lose every secret in silence.
  */
 export function openSealer(
   path: string,
@@ -108,7 +113,10 @@ function readKey(path: string): Buffer | undefined {
   return key;
 }
 
-/** On disk before anything is sealed with it, whole or not at all; a key that is there already is never replaced. */
+/**
+ * On disk before anything is sealed with it, whole or not at all; a key that is there already is
+ * never replaced.
+ */
 function makeKey(path: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   const directory = dirname(path);

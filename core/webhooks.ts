@@ -1,6 +1,8 @@
 /**
- * Webhooks: HTTPS endpoints that are told of events. enabled -> disabled (five days of failure), either -> deleted.
- * Here are the rules of registration; deliveries.ts sends. interface.md 2.7, 4.7, 4.8; spec/webhooks.md 3.8.
+ * Webhooks: HTTPS endpoints that are told of events. enabled -> disabled (five days of failure),
+ * either -> deleted.
+ * Here are the rules of registration; deliveries.ts sends. interface.md 2.7, 4.7, 4.8;
+ * spec/webhooks.md 3.8.
  */
 import { randomBytes } from 'node:crypto';
 import type { BlockList } from 'node:net';
@@ -107,10 +109,16 @@ function wanted(id: string, { projectId }: ProjectCaller) {
   return { id: pathId('id', id), projectId };
 }
 
-/** Ours: two rotations at once both succeed, one after the other; more than this in one moment is a mistake. */
+/**
+ * Ours: two rotations at once both succeed, one after the other; more than this in one moment is a
+ * mistake.
+ */
 const RACES_MAX = 4;
 
-/** The new secret as the customer sees it. It is sealed for its sequence number, so a race makes it again. */
+/**
+ * The new secret as the customer sees it. It is sealed for its sequence number, so a race makes it
+ * again.
+ */
 async function rotate(
   { store, sealer, now }: Options,
   own: { id: string; projectId: string },

@@ -1,12 +1,16 @@
 /**
  * When an endpoint that fails is disabled: five days without a success, spec/webhooks.md 3.7. Pure.
- * The first attempt after a silence never disables alone, so one blip cannot end an endpoint that had no traffic.
+ * The first attempt after a silence never disables alone, so one blip cannot end an endpoint that
+ * had no traffic.
  */
 
 const HOUR_MS = 3_600_000;
 /** Failing this long without a success disables. Source: interface.md, section 8. */
 export const DISABLE_AFTER_MS = 120 * HOUR_MS;
-/** An attempt that comes longer after the one before opens a new observation: it does not disable alone. */
+/**
+ * An attempt that comes longer after the one before opens a new observation: it does not disable
+ * alone.
+ */
 export const SILENCE_MS = 24 * HOUR_MS;
 /** After this long without an attempt the streak is forgotten. */
 export const FORGET_MS = 7 * 24 * HOUR_MS;
@@ -27,8 +31,8 @@ export const NO_STREAK: Streak = {
 export type Rule = { disableAfterMs: number };
 
 /**
- * The streak after an attempt that ended at `at`, and whether it disables the endpoint. Not for attempts that were
- * interrupted or failed through our own fault: those do not count.
+ * The streak after an attempt that ended at `at`, and whether it disables the endpoint. Not for
+ * attempts that were interrupted or failed through our own fault: those do not count.
  */
 export function afterAttempt(
   before: Streak,
@@ -52,7 +56,10 @@ export function afterAttempt(
   return { streak: { firstFailureAt, lastAttemptAt, consecutiveFailures }, disables };
 }
 
-/** The streak with our own downtime taken out of it: an outage of ours does not count against an endpoint. */
+/**
+ * The streak with our own downtime taken out of it: an outage of ours does not count against an
+ * endpoint.
+ */
 export function withoutGap(streak: Streak, gapMs: number): Streak {
   if (streak.firstFailureAt === null || streak.lastAttemptAt === null) return streak;
   return {

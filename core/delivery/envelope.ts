@@ -1,6 +1,7 @@
 /**
- * The body of a delivery: the envelope of spec/webhooks.md 3.2. Pure. It is made once per event, and every attempt to every
- * endpoint sends the same bytes. Never params: customers pass secrets there.
+ * The body of a delivery: the envelope of spec/webhooks.md 3.2. Pure. It is made once per event,
+ * and every attempt to every endpoint sends the same bytes. Never params: customers pass secrets
+ * there.
  */
 
 /** In bytes of JSON. Source: spec/webhooks.md 3.2. */
@@ -20,8 +21,9 @@ export type Event = {
 };
 
 /**
- * The bytes to send. `results` that do not fit become null and `resultsTruncated` true. Ours: should the rest still be too
- * large (a build of many functions with wide schemas), its largest members become null and are named in `truncated`.
+ * The bytes to send. `results` that do not fit become null and `resultsTruncated` true. Ours:
+ * should the rest still be too large (a build of many functions with wide schemas), its largest
+ * members become null and are named in `truncated`.
  */
 export function envelope(event: Event): Buffer {
   const { params: _, ...data } = event.data;

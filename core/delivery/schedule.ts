@@ -1,6 +1,8 @@
 /**
- * When a failed delivery is tried again. Pure: the clock and the jitter are arguments. spec/webhooks.md 3.6:
- * at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h after the failure before: 8 attempts over 27 h 35 min 5 s.
+ * When a failed delivery is tried again. Pure: the clock and the jitter are arguments.
+ * spec/webhooks.md 3.6:
+ * at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h after the failure before: 8 attempts over
+ * 27 h 35 min 5 s.
  */
 
 /** In milliseconds; the wait after failures 1 to 7. */
@@ -27,7 +29,8 @@ export type Failure = {
 
 /**
  * In milliseconds from now; null when the delivery is exhausted.
- * `tries` counts the attempts that failed so far, this one included; `jitter` lies within JITTER_MIN to JITTER_MAX.
+ * `tries` counts the attempts that failed so far, this one included; `jitter` lies within
+ * JITTER_MIN to JITTER_MAX.
  */
 export function delayMs(tries: number, failure: Failure, jitter: number): number | null {
   const base = DELAYS_MS[tries - 1];
@@ -43,7 +46,10 @@ export function jitterOf(random: number): number {
   return JITTER_MIN + random * (JITTER_MAX - JITTER_MIN);
 }
 
-/** What the receiver asked for, never sooner than the schedule's own wait, never later than the wait after it. */
+/**
+ * What the receiver asked for, never sooner than the schedule's own wait, never later than the wait
+ * after it.
+ */
 function asked(retryAfterS: number, base: number, tries: number): number {
   const next = DELAYS_MS[tries] ?? base;
   return Math.min(Math.max(retryAfterS * 1_000, base), next);

@@ -13,12 +13,15 @@ export function writeSecret(key: Uint8Array): string {
   return PREFIX + Buffer.from(key).toString('base64');
 }
 
-/** What is signed: the event's id, the time of the attempt in Unix seconds, and the body byte for byte. */
+/**
+ * What is signed: the event's id, the time of the attempt in Unix seconds, and the body byte for
+ * byte.
+ */
 export type Signed = { id: string; timestampS: number; body: Uint8Array };
 
 /**
- * The three headers of Standard Webhooks. `keys` are the live keys, newest first: during a rotation a receiver may hold
- * either, so the signature of each is sent, separated by a space.
+ * The three headers of Standard Webhooks. `keys` are the live keys, newest first: during a rotation
+ * a receiver may hold either, so the signature of each is sent, separated by a space.
  */
 export function signatureHeaders(
   { id, timestampS, body }: Signed,

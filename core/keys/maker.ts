@@ -1,4 +1,7 @@
-/** The thread of key pairs, seen from outside. One pair at a time; the death of the thread settles whoever waits. */
+/**
+ * The thread of key pairs, seen from outside. One pair at a time; the death of the thread settles
+ * whoever waits.
+ */
 import { Worker } from 'node:worker_threads';
 import type { KeyPair } from './thread.ts';
 

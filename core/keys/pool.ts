@@ -1,7 +1,9 @@
 /**
- * The pool of key pairs: keeps some ready in the database, sealed, so that creating a context waits for none.
- * full -> (a pair is taken) -> filling -> full. Filling runs in a thread that lives only as long as it is needed, and
- * pauses after each pair while nobody waits, so that it takes a share of one core and no more. Start does not wait for it.
+ * The pool of key pairs: keeps some ready in the database, sealed, so that creating a context waits
+ * for none.
+ * full -> (a pair is taken) -> filling -> full. Filling runs in a thread that lives only as long as
+ * it is needed, and pauses after each pair while nobody waits, so that it takes a share of one core
+ * and no more. Start does not wait for it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../proto/errors.ts';
@@ -14,11 +16,17 @@ import { type Maker, openMaker } from './maker.ts';
 
 /** Pairs kept ready. Source: design/core.md 2.5. */
 const READY_TARGET = 16;
-/** In milliseconds, after each pair while nobody waits. Ours: about a third of a core while the pool fills. */
+/**
+ * In milliseconds, after each pair while nobody waits. Ours: about a third of a core while the pool
+ * fills.
+ */
 const PAUSE_MS = 300;
 /** In milliseconds. Ours: how long to leave a thread that failed alone. */
 const FAILED_PAUSE_MS = 1_000;
-/** Ours: some 7 pairs are made in a second and a call waits 30 s at most; who comes after these would wait in vain. */
+/**
+ * Ours: some 7 pairs are made in a second and a call waits 30 s at most; who comes after these
+ * would wait in vain.
+ */
 const WAITERS_MAX = 200;
 /** In milliseconds. The answer leaves before the call's own deadline answers in its place. */
 const ANSWER_MARGIN_MS = 250;
@@ -26,7 +34,10 @@ const ANSWER_MARGIN_MS = 250;
 export type KeyPool = AsyncDisposable & {
   /** To call when a pair was taken: fills up again. */
   taken(): void;
-  /** Resolves when a pair was added for this caller. Throws KEYS_NOT_READY shortly before the call's deadline. */
+  /**
+   * Resolves when a pair was added for this caller. Throws KEYS_NOT_READY shortly before the call's
+   * deadline.
+   */
   wait(call: Call): Promise<void>;
 };
 
@@ -39,7 +50,9 @@ type Options = {
   pauseMs?: number;
 };
 
-/** The place a pair's private key is sealed for; it stays the same when a context takes the pair. */
+/**
+ * The place a pair's private key is sealed for; it stays the same when a context takes the pair.
+ */
 export function privateKeyPlace(keyPairId: string): string {
   return `key_pairs/${keyPairId}`;
 }

@@ -1,8 +1,10 @@
 /**
- * The sender: claims deliveries that are due, posts each, reports how it ended. It holds no secret and no database, and
- * reaches core by two calls only. running -> closing (claims no more, lets attempts end) -> closed.
- * A report is repeated until core answers: a result is lost only with the process, or when core is away for a minute, and
- * then the delivery is sent again, with the same id. Any number of senders may run: the claim is the lock.
+ * The sender: claims deliveries that are due, posts each, reports how it ended. It holds no secret
+ * and no database, and reaches core by two calls only. running -> closing (claims no more, lets
+ * attempts end) -> closed.
+ * A report is repeated until core answers: a result is lost only with the process, or when core is
+ * away for a minute, and then the delivery is sent again, with the same id. Any number of senders
+ * may run: the claim is the lock.
  */
 import { randomUUID } from 'node:crypto';
 import type { BlockList } from 'node:net';
@@ -21,21 +23,29 @@ const BATCH_MAX = 64;
 /** In milliseconds. */
 const CLAIM_WAIT_MS = 5_000;
 const CALL_TIMEOUT_MS = 10_000;
-/** In milliseconds: a signature is as old as its claim; what could not start by then is handed back. */
+/**
+ * In milliseconds: a signature is as old as its claim; what could not start by then is handed back.
+ */
 const CLAIM_FRESH_MS = 10_000;
 /** In milliseconds. Core takes the lease back after 45 s anyway. Source: spec/webhooks.md 3.10. */
 const REPORT_KEPT_MS = 60_000;
 /** In milliseconds: the wait between calls that fail, doubling between these. */
 const BACKOFF_MIN_MS = 200;
 const BACKOFF_MAX_MS = 2_000;
-/** In milliseconds: attempts in flight get this long at close. Ours: within the drain of the gateway. */
+/**
+ * In milliseconds: attempts in flight get this long at close. Ours: within the drain of the
+ * gateway.
+ */
 const CLOSE_MAX_MS = 10_000;
 
 export type DispatcherOptions = {
   client: Clients['deliveries'];
   /** The gateway token. */
   token: string;
-  /** One per gateway, the same at each start of it: what an earlier start held is taken over at once. */
+  /**
+   * One per gateway, the same at each start of it: what an earlier start held is taken over at
+   * once.
+   */
   senderId: string;
   /** Addresses that are allowed beside the public ones. */
   allow: BlockList;
@@ -49,7 +59,10 @@ export type DispatcherOptions = {
 };
 
 export type Dispatcher = AsyncDisposable & {
-  /** Claims no more, lets attempts end within a limit, reports them. A second call waits for the same end. */
+  /**
+   * Claims no more, lets attempts end within a limit, reports them. A second call waits for the
+   * same end.
+   */
   close(): Promise<void>;
 };
 

@@ -1,10 +1,16 @@
-/** What went wrong with an attempt: an error of undici, node:tls or the guard -> an outcome and one sentence. Pure. */
+/**
+ * What went wrong with an attempt: an error of undici, node:tls or the guard -> an outcome and one
+ * sentence. Pure.
+ */
 import type { AttemptReport_Outcome as Outcome } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { BlockedAddress, UnresolvedName } from './guard.ts';
 
 export type Failure = { outcome: Outcome; error: string };
 
-/** TLS says what is wrong with a certificate by its code; the sentence is for whoever runs the endpoint. */
+/**
+ * TLS says what is wrong with a certificate by its code; the sentence is for whoever runs the
+ * endpoint.
+ */
 const TLS_PROBLEMS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate chain is self-signed',
@@ -28,7 +34,10 @@ const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
 const OURS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const CUT: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/** `wasSent` tells whether the request had a connection: before, a reset is a connection that was not made. */
+/**
+ * `wasSent` tells whether the request had a connection: before, a reset is a connection that was
+ * not made.
+ */
 export function failureOf(error: unknown, wasSent: boolean): Failure {
   const codes = codesOf(error);
   if (isA(error, BlockedAddress)) return { outcome: 'BLOCKED', error: 'address not allowed' };

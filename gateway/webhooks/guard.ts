@@ -1,8 +1,9 @@
 /**
- * What the sender may connect to. Every address that a name resolves to is vetted, and the socket gets no other: a name
- * that changes between check and use finds the check again. One blocked answer blocks the attempt: mixed answers are an
- * attack. Names go to DNS servers only, by c-ares: `dns.lookup` shares a slow pool, in which four silent servers held up
- * every other lookup for over 15 s. /etc/hosts is not asked; localhost alone is known here. spec/webhooks.md 3.8.
+ * What the sender may connect to. Every address that a name resolves to is vetted, and the socket
+ * gets no other: a name that changes between check and use finds the check again. One blocked
+ * answer blocks the attempt: mixed answers are an attack. Names go to DNS servers only, by c-ares:
+ * `dns.lookup` shares a slow pool, in which four silent servers held up every other lookup for over
+ * 15 s. /etc/hosts is not asked; localhost alone is known here. spec/webhooks.md 3.8.
  */
 import { promises as dns } from 'node:dns';
 import type { BlockList, LookupFunction } from 'node:net';
@@ -33,7 +34,10 @@ export class UnresolvedName extends Error {
 export type Resolve = (name: string) => Promise<string[]>;
 
 export type Guard = {
-  /** Throws BlockedAddress for a URL that may not be an endpoint; literal addresses never reach `lookup`. */
+  /**
+   * Throws BlockedAddress for a URL that may not be an endpoint; literal addresses never reach
+   * `lookup`.
+   */
   checkUrl(endpoint: string): void;
   /** Throws BlockedAddress for an address that a socket reached and may not. */
   checkAddress(address: string | undefined): void;
@@ -82,7 +86,9 @@ function familyOf(address: string): 4 | 6 {
   return address.includes(':') ? 6 : 4;
 }
 
-/** Asks for A and AAAA together; one of the two is enough. `servers` are the system's unless given. */
+/**
+ * Asks for A and AAAA together; one of the two is enough. `servers` are the system's unless given.
+ */
 export function dnsResolver(servers?: readonly string[]): Resolve {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   if (servers) resolver.setServers(servers);

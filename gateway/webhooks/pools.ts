@@ -1,6 +1,7 @@
 /**
- * Connections to endpoints: one undici Pool per webhook and origin, so that one that hangs holds up nobody else's, kept
- * while it is used. A new TLS connection costs 2.2 ms of CPU, one that is reused 0.1 ms: reuse matters more than anything.
+ * Connections to endpoints: one undici Pool per webhook and origin, so that one that hangs holds up
+ * nobody else's, kept while it is used. A new TLS connection costs 2.2 ms of CPU, one that is
+ * reused 0.1 ms: reuse matters more than anything.
  */
 import { createSecureContext, getCACertificates } from 'node:tls';
 import { buildConnector, Pool } from 'undici';
@@ -17,7 +18,10 @@ const KEEP_ALIVE_MS = 4_000;
 /** In bytes, of an answer's headers. Source: spec/webhooks.md 3.5. */
 const HEADERS_MAX_BYTES = 16 * 1024;
 
-/** A pool, and when it last had an answer: a connection of it may be one that the endpoint just closed. */
+/**
+ * A pool, and when it last had an answer: a connection of it may be one that the endpoint just
+ * closed.
+ */
 export type Connections = { pool: Pool; answeredAt: number };
 
 export type Pools = AsyncDisposable & {

@@ -1,7 +1,9 @@
 /**
- * One attempt: one POST, and what became of it. The status line decides; redirects are not followed. Its clocks are its own:
- * the whole attempt, the answer from the moment that the request has a connection, and the body, of which the beginning is
- * kept. Whatever a hostile endpoint does, it ends within the whole. spec/webhooks.md 3.5.
+ * One attempt: one POST, and what became of it. The status line decides; redirects are not
+ * followed. Its clocks are its own:
+ * the whole attempt, the answer from the moment that the request has a connection, and the body, of
+ * which the beginning is kept. Whatever a hostile endpoint does, it ends within the whole.
+ * spec/webhooks.md 3.5.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -17,9 +19,15 @@ export const BUDGET: Budget = { wholeMs: 22_000, answerMs: 15_000, bodyMs: 2_000
 /** In bytes of the answer's body: read at most, and kept of it. */
 const BODY_READ_BYTES = 64 * 1024;
 const BODY_KEPT_BYTES = 1_024;
-/** In milliseconds. A kept connection that breaks within this, unanswered, was closed before we wrote: sent once more. */
+/**
+ * In milliseconds. A kept connection that breaks within this, unanswered, was closed before we
+ * wrote: sent once more.
+ */
 const RACE_MS = 1_000;
-/** In milliseconds since the last answer: past it no connection is kept (pools.ts), so none can be in that race. */
+/**
+ * In milliseconds since the last answer: past it no connection is kept (pools.ts), so none can be
+ * in that race.
+ */
 const WARM_MS = 5_000;
 /** In seconds; longer than any wait of the schedule. */
 const RETRY_AFTER_MAX_S = 7 * 24 * 3_600;
@@ -28,7 +36,10 @@ export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'
 
 export type Wire = { guard: Guard; pools: Pools; budget?: Budget };
 
-/** Sends the claim. Never rejects. An abort of `signal` ends it: UNSENT before it has a connection, RESET after. */
+/**
+ * Sends the claim. Never rejects. An abort of `signal` ends it: UNSENT before it has a connection,
+ * RESET after.
+ */
 export async function send(claim: Claim, wire: Wire, signal?: AbortSignal): Promise<Result> {
   const { guard, pools, budget = BUDGET } = wire;
   const startedAt = performance.now();
@@ -170,7 +181,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#end(result, false);
   }
 
-  /** Settles once. Whatever the endpoint still sends is not read: the connection is closed unless the answer was whole. */
+  /**
+   * Settles once. Whatever the endpoint still sends is not read: the connection is closed unless
+   * the answer was whole.
+   */
   #end(result: Result, isCut: boolean): void {
     if (this.#isSettled) return;
     this.#isSettled = true;

@@ -1,23 +1,21 @@
-/** Contexts: interface.md 2.1 and 4.1. Key pairs are real. */
-import { createPublicKey } from 'node:crypto';
+/** Contexts: interface.md 2.1 and 4.1. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { contextService } from '../../core/contexts.ts';
 import { newId } from '../../core/ids.ts';
-import { type KeyPool, openKeyPool, privateKeyPlace } from '../../core/keys/pool.ts';
+import { type KeyPool, privateKeyPlace } from '../../core/keys/pool.ts';
 import { sealerOf } from '../../core/seal.ts';
 import { Fault } from '../../proto/errors.ts';
-import { openLog } from '../../proto/log.ts';
 import { bareStore, callerOf } from '../support/bare-store.ts';
 import { testClock } from '../support/clock.ts';
 import { faultOf } from '../support/fault.ts';
-import { until } from '../support/poll.ts';
 
 const contexts = suite('core/contexts');
-const log = openLog({ role: 'test', level: 'silent' });
 const sealer = sealerOf(Buffer.alloc(32, 1));
 
-/** The service on a store whose pool holds `ready` pairs, made up: only their taking matters here. */
+/**
+ * The service on a store whose pool holds `ready` pairs, made up: only their taking matters here.
+ */
 async function boot(ready = 20) {
   const bare = bareStore();
   for (let n = 0; n < ready; n += 1) {
@@ -210,44 +208,5 @@ for (const [what, request, reason] of [
     assert.is((await faultOf(app.service.listContexts(request, app.caller))).reason, reason);
   });
 }
-
-contexts(
-  'the pool makes sealed RSA keys of 3072 bits; who comes to an empty one waits for them',
-  async () => {
-    await using bare = bareStore();
-    const { store } = bare;
-    await using keys = openKeyPool({
-      store,
-      sealer,
-      log,
-      now: Date.now,
-      readyTarget: 2,
-      pauseMs: 1,
-    });
-    const service = contextService({ store, keys, now: Date.now });
-    const caller = callerOf(bare.projectId);
-    const made = await Promise.all(
-      [1, 2, 3].map(() => service.createContext({ projectId: undefined, name: undefined }, caller)),
-    );
-    assert.is(new Set(made.map(({ publicKey }) => publicKey)).size, 3);
-    for (const { publicKey } of made) {
-      assert.is(createPublicKey(publicKey).asymmetricKeyDetails?.modulusLength, 3_072);
-    }
-    await until(async () => (await store.countKeyPairs()) === 2, 30_000);
-    const [row] = bare.rows('SELECT id, private_key AS sealed FROM key_pairs');
-    assert.ok(
-      sealer.open(row?.['sealed'] as Buffer, privateKeyPlace(String(row?.['id']))).length > 1_000,
-    );
-  },
-);
-
-contexts('who cannot wait long enough is told to come back, before the deadline', async () => {
-  await using bare = bareStore();
-  const { store } = bare;
-  await using keys = openKeyPool({ store, sealer, log, now: Date.now, readyTarget: 0 });
-  const fault = await faultOf(keys.wait(callerOf(bare.projectId, 260).call));
-  assert.is(fault.reason, 'KEYS_NOT_READY');
-  assert.is(fault.row.retry, 'yes');
-});
 
 contexts.run();

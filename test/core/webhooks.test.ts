@@ -130,8 +130,8 @@ webhooks("an update to another webhook's endpoint is refused, to its own is not"
 webhooks('a new endpoint enables a webhook that failed', async () => {
   await using app = boot();
   const { id } = await app.create();
-  app.db.exec(`UPDATE webhooks SET status = 'disabled', disabled_at = 1, disabled_reason = 'failing_5d',
-    first_failure_at = 1, consecutive_failures = 9`);
+  app.db.exec(`UPDATE webhooks SET status = 'disabled', disabled_at = 1,
+    disabled_reason = 'failing_5d', first_failure_at = 1, consecutive_failures = 9`);
   const failing = await app.service.getWebhook({ id }, app.caller);
   assert.is(failing.webhook?.status, 'DISABLED');
   assert.is(failing.webhook?.disabledReason, 'failing_5d');
@@ -148,7 +148,8 @@ webhooks('a subscription that ends cancels what waits for it, and nothing else',
   app.emit(TYPE);
   app.emit(OTHER);
   await app.service.updateWebhook({ id, endpoint: undefined, eventTypes: [OTHER] }, app.caller);
-  const sql = `SELECT type, state, reason FROM deliveries JOIN events ON events.id = event_id ORDER BY type`;
+  const sql = `SELECT type, state, reason FROM deliveries
+    JOIN events ON events.id = event_id ORDER BY type`;
   assert.equal(app.rows(sql), [
     { type: TYPE, state: 'cancelled', reason: 'unsubscribed' },
     { type: OTHER, state: 'pending', reason: null },

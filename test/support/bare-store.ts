@@ -1,4 +1,7 @@
-/** The store without its thread: the same operations on the same schema, and the database open to look into. */
+/**
+ * The store without its thread: the same operations on the same schema, and the database open to
+ * look into.
+ */
 import type { Database } from 'better-sqlite3';
 import { newId } from '../../core/ids.ts';
 import { emitEvent } from '../../core/store/sqlite/events.ts';

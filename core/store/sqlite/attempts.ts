@@ -1,7 +1,8 @@
 /**
- * How attempts end, in SQLite. in_flight -> delivered (2xx), pending with a later due, or exhausted; the webhook's streak
- * of failures moves in the same operation and may disable it. A report is fenced by `claim_seq`: one that comes late fills
- * its attempt's row and may raise the delivery to delivered, nothing else. One that comes twice changes nothing.
+ * How attempts end, in SQLite. in_flight -> delivered (2xx), pending with a later due, or
+ * exhausted; the webhook's streak of failures moves in the same operation and may disable it. A
+ * report is fenced by `claim_seq`: one that comes late fills its attempt's row and may raise the
+ * delivery to delivered, nothing else. One that comes twice changes nothing.
  */
 
 import { must } from '../../../proto/must.ts';
@@ -129,8 +130,8 @@ function prepare({ db }: Tx) {
     forget: db.prepare<[number]>('DELETE FROM attempts WHERE id = ?'),
     endAttempt: db.prepare<[object]>(`
       UPDATE attempts
-      SET ended_at = @at, outcome = @outcome, status = @status, latency_ms = @latencyMs, error = @error,
-        response = @response
+      SET ended_at = @at, outcome = @outcome, status = @status, latency_ms = @latencyMs,
+        error = @error, response = @response
       WHERE id = @attemptId`),
     move: db.prepare<[object]>(`
       UPDATE deliveries
@@ -148,7 +149,8 @@ function prepare({ db }: Tx) {
       WHERE id = @webhookId`),
     disable: db.prepare<[number, string]>(`
       UPDATE webhooks
-      SET status = 'disabled', disabled_at = ?, disabled_reason = 'failing_5d', version = version + 1
+      SET status = 'disabled', disabled_at = ?, disabled_reason = 'failing_5d',
+        version = version + 1
       WHERE id = ?`),
     // Index deliveries_due.
     skipPending: db.prepare<[number, string]>(`
@@ -159,6 +161,7 @@ function prepare({ db }: Tx) {
       WHERE first_failure_at IS NOT NULL AND status = 'enabled'`),
     heartbeat: db.prepare<[], number>('SELECT at FROM heartbeat').pluck(),
     setHeartbeat: db.prepare<[number]>(`
-      INSERT INTO heartbeat (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at`),
+      INSERT INTO heartbeat (id, at) VALUES (1, ?)
+      ON CONFLICT (id) DO UPDATE SET at = excluded.at`),
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Contexts and their key pairs in SQLite. A context is active -> deleted; a deleted one stays as a tombstone without name
- * key and private key. Taking a pair and making the context are one operation: a pair belongs to one context at most.
+ * Contexts and their key pairs in SQLite. A context is active -> deleted; a deleted one stays as a
+ * tombstone without name key and private key. Taking a pair and making the context are one
+ * operation: a pair belongs to one context at most.
  */
 import { must } from '../../../proto/must.ts';
 import type { ContextOps, ContextRow, NewContext, NewKeyPair } from '../types/contexts.ts';
@@ -31,8 +32,8 @@ export function contextOps({ db }: Tx): ContextOps {
   const byName = db.prepare<[string, string]>(`
     SELECT 1 FROM contexts WHERE project_id = ? AND name_key = ? AND status = 'active'`);
   const insert = db.prepare<[NewContext & { pair: string } & Omit<KeyPairRow, 'id'>], ContextRow>(`
-    INSERT INTO contexts (id, project_id, name, name_key, status, key_pair_id, public_key, private_key,
-      created_at, updated_at)
+    INSERT INTO contexts (id, project_id, name, name_key, status, key_pair_id, public_key,
+      private_key, created_at, updated_at)
     VALUES (@id, @projectId, @name, @nameKey, 'active', @pair, @publicKey, @privateKey, @at, @at)
     RETURNING ${COLUMNS}`);
   const byId = db.prepare<[{ id: string; projectId: string }], ContextRow>(`

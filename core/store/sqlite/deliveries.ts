@@ -1,6 +1,7 @@
 /**
- * The claim of deliveries in SQLite. pending -> (claim) -> in_flight -> delivered | pending again | exhausted; see
- * attempts.ts for what ends an attempt. The claim is the lock: any number of senders may ask side by side.
+ * The claim of deliveries in SQLite. pending -> (claim) -> in_flight -> delivered | pending again |
+ * exhausted; see attempts.ts for what ends an attempt. The claim is the lock: any number of senders
+ * may ask side by side.
  * An attempt's row is on disk before its request leaves, so that none is ever unaccounted for.
  */
 import { delayMs } from '../../delivery/schedule.ts';
@@ -9,7 +10,10 @@ import { reportOps } from './attempts.ts';
 import { RECOUNT_DUE } from './due.ts';
 import type { Tx } from './tx.ts';
 
-/** Ours: a delivery that ends its sender this often counts as failed once, so that it drains like any other. */
+/**
+ * Ours: a delivery that ends its sender this often counts as failed once, so that it drains like
+ * any other.
+ */
 const INTERRUPTED_MAX = 5;
 
 type Due = { id: string; endpoint: string; inFlight: number };
@@ -73,14 +77,16 @@ export function deliveryOps(tx: Tx): DeliveryOps {
 
 function prepareClaims({ db }: Tx) {
   return {
-    // Index webhooks_due. One that is at its cap is left out here, or its backlog would be looked through in vain.
+    // Index webhooks_due. One that is at its cap is left out here, or its backlog would be looked
+    // through in vain.
     due: db.prepare<[number, number, number], Due>(`
       SELECT id, endpoint, (${IN_FLIGHT}) AS inFlight FROM webhooks
       WHERE status = 'enabled' AND next_due <= ? AND not_before <= ? AND (${IN_FLIGHT}) < ?
       ORDER BY last_served, id LIMIT 64`),
     // Index deliveries_due.
     pending: db.prepare<[string, number, number], Pending>(`
-      SELECT deliveries.id AS id, event_id AS eventId, body, tries, generation, claim_seq AS claimSeq
+      SELECT deliveries.id AS id, event_id AS eventId, body, tries, generation,
+        claim_seq AS claimSeq
       FROM deliveries JOIN events ON events.id = deliveries.event_id
       WHERE webhook_id = ? AND state = 'pending' AND due <= ?
       ORDER BY due LIMIT ?`),
@@ -105,9 +111,14 @@ function prepareClaims({ db }: Tx) {
   };
 }
 
-const IN_FLIGHT = `SELECT COUNT(*) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'in_flight'`;
+const IN_FLIGHT = `
+  SELECT COUNT(*) FROM deliveries
+  WHERE webhook_id = webhooks.id AND state = 'in_flight'`;
 
-/** Gives back what a lapsed lease or an earlier instance of the same sender held: due at once, the attempt interrupted. */
+/**
+ * Gives back what a lapsed lease or an earlier instance of the same sender held: due at once, the
+ * attempt interrupted.
+ */
 function releaser({ db }: Tx): (wanted: ClaimWanted) => void {
   // Indexes deliveries_leased; what is in flight is some 64 rows per sender.
   const lost = db.prepare<[object], Lost>(`
@@ -120,7 +131,8 @@ function releaser({ db }: Tx): (wanted: ClaimWanted) => void {
       interrupted = @interrupted, lease_until = NULL
     WHERE id = @id`);
   const interruptAttempt = db.prepare<[number, number]>(`
-    UPDATE attempts SET outcome = 'interrupted', ended_at = ? WHERE delivery_id = ? AND ended_at IS NULL`);
+    UPDATE attempts SET outcome = 'interrupted', ended_at = ?
+    WHERE delivery_id = ? AND ended_at IS NULL`);
   const recountDue = db.prepare<[string]>(RECOUNT_DUE);
 
   return (wanted) => {

@@ -1,7 +1,8 @@
 /**
- * The outbox: an event and one delivery per subscribed webhook, written in the transaction that moves the resource's status.
- * A crash leaves both or neither. A webhook that is disabled gets a delivery that is skipped already, so that it can be
- * replayed; when no webhook subscribes, nothing is written.
+ * The outbox: an event and one delivery per subscribed webhook, written in the transaction that
+ * moves the resource's status.
+ * A crash leaves both or neither. A webhook that is disabled gets a delivery that is skipped
+ * already, so that it can be replayed; when no webhook subscribes, nothing is written.
  */
 import { type Event, envelope } from '../../delivery/envelope.ts';
 import { newId } from '../../ids.ts';

@@ -1,6 +1,7 @@
 /**
- * Webhooks and their secrets in SQLite. enabled -> disabled (five days of failure), either -> deleted: a tombstone without
- * secrets. What is pending is cancelled in the operation that deletes, or that ends a subscription.
+ * Webhooks and their secrets in SQLite. enabled -> disabled (five days of failure), either ->
+ * deleted: a tombstone without secrets. What is pending is cancelled in the operation that deletes,
+ * or that ends a subscription.
  */
 import { must } from '../../../proto/must.ts';
 import type { WebhookOps, WebhookRow } from '../types/webhooks.ts';
@@ -95,7 +96,8 @@ function prepareWebhooks({ db }: Tx) {
       )
       .pluck(),
     insert: db.prepare<[object], Stored>(`
-      INSERT INTO webhooks (id, project_id, endpoint, endpoint_key, event_types, status, created_at, updated_at)
+      INSERT INTO webhooks (id, project_id, endpoint, endpoint_key, event_types, status,
+        created_at, updated_at)
       VALUES (@id, @projectId, @endpoint, @endpointKey, @eventTypes, 'enabled', @at, @at)
       RETURNING ${COLUMNS}`),
     byId: db.prepare<[string, string], Stored>(`

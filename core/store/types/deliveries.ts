@@ -65,15 +65,21 @@ export type AttemptEnd = {
 
 export type DeliveryOps = {
   /**
-   * Takes what is due, the least recently served webhook first, and records each attempt as started. First gives back what
-   * lapsed leases and earlier instances of this sender held.
+   * Takes what is due, the least recently served webhook first, and records each attempt as
+   * started. First gives back what lapsed leases and earlier instances of this sender held.
    */
   claimDeliveries(wanted: ClaimWanted): Claimed;
-  /** Records how attempts ended and decides what follows. A report that was taken already changes nothing. */
+  /**
+   * Records how attempts ended and decides what follows. A report that was taken already changes
+   * nothing.
+   */
   reportAttempts(report: { ends: AttemptEnd[]; at: number; disableAfterMs: number }): {
     /** Webhooks that this disabled. */
     disabled: string[];
   };
-  /** Says that core runs. When it did not for more than `gapMinMs`, that time is taken out of all streaks of failure. */
+  /**
+   * Says that core runs. When it did not for more than `gapMinMs`, that time is taken out of all
+   * streaks of failure.
+   */
   beat(beat: { at: number; gapMinMs: number }): { gapMs: number };
 };

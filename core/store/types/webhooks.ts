@@ -52,17 +52,21 @@ export type WebhookOps = {
     limit: number;
   }): WebhookRow[];
   /**
-   * Pending deliveries of types it no longer subscribes to are cancelled; a new endpoint starts with no failures.
+   * Pending deliveries of types it no longer subscribes to are cancelled; a new endpoint starts
+   * with no failures.
    * Undefined when there is no such webhook.
    */
   updateWebhook(change: WebhookChange): WrittenWebhook | undefined;
   /** Cancels what is pending and wipes the secrets; false when there is no such webhook. */
   deleteWebhook(wanted: Wanted & { at: number }): boolean;
-  /** The sequence number that the next secret of a webhook takes; undefined when there is no such webhook. */
+  /**
+   * The sequence number that the next secret of a webhook takes; undefined when there is no such
+   * webhook.
+   */
   nextSecretSeq(wanted: Wanted): number | undefined;
   /**
-   * Adds a secret sealed for `seq`; those before it end at `oldExpireAt`. `raced` when `seq` is no longer the next one,
-   * `too-many` when more than `max` would be live.
+   * Adds a secret sealed for `seq`; those before it end at `oldExpireAt`. `raced` when `seq` is no
+   * longer the next one, `too-many` when more than `max` would be live.
    */
   addSecret(
     secret: Wanted & { seq: number; sealed: Uint8Array; at: number; oldExpireAt: number },
