@@ -35,7 +35,9 @@ export type Invocation = {
   endedAt?: string;
 };
 
-/** Publishes the files; gives the ids of the functions by their names. Throws when the build fails. */
+/**
+ * Publishes the files; gives the ids of the functions by their names. Throws when the build fails.
+ */
 export async function publish(
   stack: Stack,
   files: Readonly<Record<string, string>> = TRIVIAL_PROJECT,

@@ -1,0 +1,97 @@
+/**
+ * `node test/bench/invoke.ts [runs]`: how long a trivial handler takes from the request to
+ * COMPLETED, warm, one after the other; how much of it is Chrome's; and how long the same takes by
+ * hand in the same run: a node process that launches the same Chrome, opens a page and closes it.
+ * Read the ratios: the figures are of this machine, at this moment.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { ended, invoke, publish } from '../support/functions.ts';
+import { boot, type Stack } from '../support/stack.ts';
+
+const WARM_UP_RUNS = 5;
+const RUNS = Number(process.argv[2] ?? 50);
+/** By hand it takes a second or so: a fifth of the runs is enough for a median. */
+const PLAIN_RUNS = Math.max(5, Math.round(RUNS / 5));
+/** What people write today, as a script: `CHROME` is filled in. */
+const PLAIN = `
+import { chromium } from 'playwright-core';
+const before = performance.now();
+const browser = await chromium.launch({ executablePath: CHROME });
+const launched = performance.now() - before;
+const page = await browser.newPage();
+await page.goto('about:blank');
+await browser.close();
+console.log(launched, performance.now() - before);`;
+
+/** One line of the runner's log at level debug, in milliseconds. */
+type Timing = { chromeMs: number; runMs: number; closeMs: number; totalMs: number };
+
+{
+  await using stack = await boot({ env: { TABERN_LOG_LEVEL: 'debug' } });
+  const { trivial = '' } = await publish(stack);
+  await timed(WARM_UP_RUNS, () => once(stack, trivial));
+  const seenLines = timings(stack).length;
+  const waits = await timed(RUNS, () => once(stack, trivial));
+  show(`invoke -> COMPLETED, ${RUNS} runs`, waits);
+  showShares(timings(stack).slice(seenLines), waits);
+  const plain = await timed(PLAIN_RUNS, byHand);
+  show(`by hand (node, launch, goto, close), ${PLAIN_RUNS} runs`, plain);
+  console.log(`invoke / by hand: ${(middle(waits) / middle(plain)).toFixed(2)}`);
+}
+
+async function once(stack: Stack, functionId: string): Promise<void> {
+  const { id } = await invoke(stack, functionId);
+  const { status, cause } = await ended(stack, id);
+  if (status !== 'COMPLETED') throw new Error(`${status}: ${JSON.stringify(cause)}`);
+}
+
+async function byHand(): Promise<void> {
+  const chrome = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
+  const script = PLAIN.replace('CHROME', JSON.stringify(chrome));
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+}
+
+/** How long each run took, in milliseconds. */
+async function timed(runs: number, act: () => Promise<void>): Promise<number[]> {
+  const took: number[] = [];
+  for (let run = 0; run < runs; run++) {
+    const before = performance.now();
+    await act();
+    took.push(performance.now() - before);
+  }
+  return took;
+}
+
+/** What the runner says of each invocation that it ended. */
+function timings(stack: Stack): Timing[] {
+  return stack
+    .logs()
+    .split('\n')
+    .filter((line) => line.includes('"invocation ended"'))
+    .map((line) => JSON.parse(line) as Timing);
+}
+
+function showShares(lines: readonly Timing[], waits: readonly number[]): void {
+  if (lines.length === 0) {
+    console.log('the runner logged no timings: the share of Chrome is unknown');
+    return;
+  }
+  for (const part of ['chromeMs', 'runMs', 'closeMs'] as const) {
+    const share = middle(lines.map((line) => line[part])) / middle(waits);
+    console.log(`  ${part.slice(0, -2).padEnd(7)} ${(100 * share).toFixed(0)} % of it`);
+  }
+}
+
+function show(title: string, took: readonly number[]): void {
+  console.log(`${title}: p50 ${quantile(took, 0.5)} ms, p95 ${quantile(took, 0.95)} ms`);
+}
+
+function middle(values: readonly number[]): number {
+  return Number(quantile(values, 0.5));
+}
+
+function quantile(values: readonly number[], part: number): string {
+  const sorted = values.toSorted((one, other) => one - other);
+  return (sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0).toFixed(1);
+}
