@@ -23,6 +23,9 @@ import { openStore } from './store/thread.ts';
 import type { Store } from './store/types.ts';
 import { startSweep } from './sweep.ts';
 
+// `tabern serve` may load this file of core and no other.
+export { printable, readCoreConfig } from './config.ts';
+
 /** In seconds: how long a session lives when nobody says. Source: reference.md 2.4, free plan. */
 const DEFAULT_TIMEOUT = 900;
 /** Those who waited are told before the process ends. */

@@ -1,6 +1,6 @@
 /**
- * The whole life of a request: opened, guarded against failure, looked at, given its key, routed. What comes out is an
- * answer with its request id, whatever happened.
+ * The whole life of a request: opened, guarded against failure, looked at, given its key, routed.
+ * What comes out is an answer with its request id, whatever happened.
  */
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
@@ -51,7 +51,10 @@ function routes(clients: Clients): Middleware {
   return router.routes() as unknown as Middleware;
 }
 
-/** Request id, standing headers, one log line; and an end to clients that go on sending after their answer. */
+/**
+ * Request id, standing headers, one log line; and an end to clients that go on sending after their
+ * answer.
+ */
 function opened(log: Log): Middleware<State> {
   return async (ctx, next) => {
     const startedAt = performance.now();
@@ -71,7 +74,9 @@ function linger(request: Koa.Request['req']): void {
   request.once('close', () => clearTimeout(cut));
 }
 
-/** What can be refused before anyone asks who is there: shape of the request, sizes, our own state. */
+/**
+ * What can be refused before anyone asks who is there: shape of the request, sizes, our own state.
+ */
 function lookedAt(isDraining: () => boolean): Middleware<State> {
   return (ctx, next) => {
     const { req } = ctx;

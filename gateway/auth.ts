@@ -1,7 +1,8 @@
 /**
- * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that aborts when the client
- * leaves. Whether the key is good is core's to say; a request that fails here before core was asked has its key checked
- * first, so that a stranger learns nothing but 401 (spec/errors.md rule 5).
+ * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that
+ * aborts when the client leaves. Whether the key is good is core's to say; a request that fails
+ * here before core was asked has its key checked first, so that a stranger learns nothing but 401
+ * (spec/errors.md rule 5).
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,7 +12,10 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { REQUEST_TIMEOUT_MS } from './config.ts';
 
-/** X-BB-API-Key is what clients published for the reference interface send. Source: reference.md 3.1. */
+/**
+ * X-BB-API-Key is what clients published for the reference interface send. Source: reference.md
+ * 3.1.
+ */
 const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
 /** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
 const KEY = /^[\x21-\x7e]{1,4096}$/;
@@ -21,7 +25,10 @@ const TRACE_PARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** What the middlewares of one request share. */
 export type State = {
   requestId: string;
-  /** How to call core for this request; `timeoutMs` beside the usual deadline for what takes longer. Only under /v1. */
+  /**
+   * How to call core for this request; `timeoutMs` beside the usual deadline for what takes longer.
+   * Only under /v1.
+   */
   call?: (timeoutMs?: number) => CallOptions;
 };
 
@@ -63,7 +70,10 @@ function metadataOf(request: IncomingMessage, requestId: string): Record<string,
   };
 }
 
-/** The key. Ours: both headers may stand side by side when they agree; one header given twice is refused. */
+/**
+ * The key. Ours: both headers may stand side by side when they agree; one header given twice is
+ * refused.
+ */
 function keyOf(request: IncomingMessage): string {
   const given = KEY_HEADERS.map((name) => request.headersDistinct[name] ?? []);
   const keys = new Set(given.flat());

@@ -1,6 +1,7 @@
 /**
- * Reads a JSON body: bounded in bytes, time and depth; refuses what would change on its way through us. An empty body is
- * `{}` whatever its content type, because published clients send `application/json` with length 0 (reference.md 3.2).
+ * Reads a JSON body: bounded in bytes, time and depth; refuses what would change on its way through
+ * us. An empty body is `{}` whatever its content type, because published clients send
+ * `application/json` with length 0 (reference.md 3.2).
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault } from '../proto/errors.ts';
@@ -10,7 +11,10 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
-/** The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON or REQUEST_TIMEOUT. */
+/**
+ * The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON or
+ * REQUEST_TIMEOUT.
+ */
 export async function readJson(
   request: IncomingMessage,
   timeoutMs = REQUEST_TIMEOUT_MS,
@@ -38,7 +42,10 @@ export function parseJson(bytes: Uint8Array): Json {
   return value;
 }
 
-/** Refuses a body that says it is too large before anything else is looked at (spec/errors.md rule 5). */
+/**
+ * Refuses a body that says it is too large before anything else is looked at (spec/errors.md rule
+ * 5).
+ */
 export function checkDeclaredSize(request: IncomingMessage, maxBytes: number): void {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
 }
@@ -71,13 +78,14 @@ async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<B
   } finally {
     clearTimeout(timer);
     request.removeAllListeners('data');
-    request.resume(); // what is still to come is dropped; app.ts ends the connection when it goes on
+    // What is still to come is dropped; app.ts ends the connection when it goes on.
+    request.resume();
   }
 }
 
 /**
- * Numbers that JSON cannot give back, half surrogate pairs, and keys that reach for an object's prototype would be
- * stored as something else than was sent.
+ * Numbers that JSON cannot give back, half surrogate pairs, and keys that reach for an object's
+ * prototype would be stored as something else than was sent.
  */
 function checkTree(value: Json, depth: number): void {
   if (depth > JSON_DEPTH_MAX) throw malformed('Body is not valid JSON.');

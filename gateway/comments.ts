@@ -1,4 +1,7 @@
-/** Comments of the contract, by descriptor: source locations are paths of field numbers within descriptor.proto. */
+/**
+ * Comments of the contract, by descriptor: source locations are paths of field numbers within
+ * descriptor.proto.
+ */
 import type { DescField, DescMessage, DescMethod, FileRegistry } from '@bufbuild/protobuf';
 
 /** Numbers of descriptor.proto: FileDescriptorProto.message_type and .service, and so on. */

@@ -1,6 +1,6 @@
 /**
- * What the gateway is told from outside: TABERN_* variables, read once, and its own limits as named constants.
- * Every option stands in README.md of this folder with its unit and default.
+ * What the gateway is told from outside: TABERN_* variables, read once, and its own limits as named
+ * constants. Every option stands in README.md of this folder with its unit and default.
  */
 import { readFileSync } from 'node:fs';
 import type { BlockList } from 'node:net';
@@ -9,7 +9,10 @@ import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
 
-/** In bytes, of a JSON body. Larger than any limit of core, so that core's own error is the one seen. */
+/**
+ * In bytes, of a JSON body. Larger than any limit of core, so that core's own error is the one
+ * seen.
+ */
 export const BODY_MAX_BYTES = 1024 * 1024;
 /** In bytes, of a published archive. Source: reference.md 2.4. */
 export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
@@ -17,7 +20,10 @@ export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 export const METADATA_MAX_BYTES = 64 * 1024;
 /** In characters, path and query. Ours: no published client comes near it. */
 export const URL_MAX_CHARS = 8 * 1024;
-/** In bytes, all headers of a request; above URL_MAX_CHARS, so that a long URL alone is a 414 and not a 431. Ours. */
+/**
+ * In bytes, all headers of a request; above URL_MAX_CHARS, so that a long URL alone is a 414 and
+ * not a 431. Ours.
+ */
 export const HEADERS_MAX_BYTES = 32 * 1024;
 /** Levels of nesting of a JSON body. Ours. */
 export const JSON_DEPTH_MAX = 64;
@@ -29,15 +35,27 @@ export const UPLOAD_TIMEOUT_MS = 300_000;
 export const UPLOAD_IDLE_MS = 30_000;
 /** Headers must be whole after this. Source: reliability.md R3. */
 export const HEADERS_TIMEOUT_MS = 10_000;
-/** An idle connection is kept this long: above the 60 s of the usual proxy in front, which must be the one to close. */
+/**
+ * An idle connection is kept this long: above the 60 s of the usual proxy in front, which must be
+ * the one to close.
+ */
 export const KEEP_ALIVE_MS = 65_000;
-/** A connection that moves no byte either way, such as a reader that does not read, ends after this. Ours. */
+/**
+ * A connection that moves no byte either way, such as a reader that does not read, ends after this.
+ * Ours.
+ */
 export const SOCKET_IDLE_MS = 120_000;
-/** How often node looks for the connections that are over time; its own 30 s would let slow headers live 40 s. */
+/**
+ * How often node looks for the connections that are over time; its own 30 s would let slow headers
+ * live 40 s.
+ */
 export const CONNECTION_CHECK_MS = 2_000;
 /** Source: reliability.md R3. */
 export const CONNECTIONS_MAX = 4_096;
-/** After an early answer, such as a 413, what the client still sends is read and dropped for this long. Ours. */
+/**
+ * After an early answer, such as a 413, what the client still sends is read and dropped for this
+ * long. Ours.
+ */
 export const LINGER_MS = 5_000;
 /** A drain ends the requests in flight after this. Source: core.md 3. */
 export const DRAIN_MAX_MS = 25_000;
@@ -49,7 +67,10 @@ export type GatewayConfig = {
   /** Without a slash at its end; how clients reach us when a proxy stands in front. */
   publicUrl: string | undefined;
   dataDir: string;
-  /** Where core is, in grpc-js's spelling; `unix:<data>/core.sock` unless told. Only for the gateway apart. */
+  /**
+   * Where core is, in grpc-js's spelling; `unix:<data>/core.sock` unless told. Only for the gateway
+   * apart.
+   */
   core: string;
   /** Opens DeliveryService. Read from <data>/keys when absent. */
   gatewayToken: string | undefined;
@@ -59,6 +80,11 @@ export type GatewayConfig = {
   webhookAllow: BlockList;
   logLevel: Level;
 };
+
+/** The variables of this process, for the command table to hand to each role. */
+export function environment(): NodeJS.ProcessEnv {
+  return process.env;
+}
 
 /** Reads the gateway's part of the environment; throws a ConfigError that names the variable. */
 export function gatewayConfig(env: Env, flags: { core?: string | undefined } = {}): GatewayConfig {

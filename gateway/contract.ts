@@ -1,6 +1,6 @@
 /**
- * The contract as data: every RPC that a google.api.http annotation puts into REST, read from the descriptor image that
- * `npm run prepare` makes, bound to the typed client that carries it out.
+ * The contract as data: every RPC that a google.api.http annotation puts into REST, read from the
+ * descriptor image that `npm run prepare` makes, bound to the typed client that carries it out.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -21,7 +21,10 @@ import { type Clients, SERVICES, type ServiceName } from '../proto/services.ts';
 
 const IMAGE = new URL('../proto/gen/image.binpb', import.meta.url);
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
-/** Levels of messages in an answer; a JSON level of a Struct is three. Core bounds what is stored well below this. */
+/**
+ * Levels of messages in an answer; a JSON level of a Struct is three. Core bounds what is stored
+ * well below this.
+ */
 const DEPTH_MAX = 1_000;
 
 type Verb = (typeof VERBS)[number];
@@ -58,7 +61,10 @@ export function readContract(): FileRegistry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(IMAGE)));
 }
 
-/** The annotated RPCs, literal paths before parameters, so that the first that matches is the right one. */
+/**
+ * The annotated RPCs, literal paths before parameters, so that the first that matches is the right
+ * one.
+ */
 export function operationsOf(registry: FileRegistry): Operation[] {
   const http = must(registry.getExtension('google.api.http'), 'google.api.http');
   const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
@@ -68,7 +74,10 @@ export function operationsOf(registry: FileRegistry): Operation[] {
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
-/** What calls an RPC by its gRPC path. Both sides speak bytes, so descriptors and generated code never mix. */
+/**
+ * What calls an RPC by its gRPC path. Both sides speak bytes, so descriptors and generated code
+ * never mix.
+ */
 export function callerOf(clients: Clients, method: DescMethod): Caller {
   for (const name of Object.keys(SERVICES) as ServiceName[]) {
     for (const [key, definition] of Object.entries(SERVICES[name])) {

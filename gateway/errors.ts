@@ -1,6 +1,7 @@
 /**
- * Failures on their way out: every non-2xx answer is exactly {statusCode, error, message}, by the table of proto/errors.ts.
- * A Fault's message reaches the client; whatever else was thrown is "unexpected" outside and whole in the log, once.
+ * Failures on their way out: every non-2xx answer is exactly {statusCode, error, message}, by the
+ * table of proto/errors.ts. A Fault's message reaches the client; whatever else was thrown is
+ * "unexpected" outside and whole in the log, once.
  */
 import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,20 +9,32 @@ import type { Middleware } from 'koa';
 import { asFault, Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 
-/** What every answer carries: nothing of ours is cached, sniffed or framed. Source: reliability.md R7.3 (API8). */
+/**
+ * What every answer carries: nothing of ours is cached, sniffed or framed. Source: reliability.md
+ * R7.3 (API8).
+ */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 } as const;
 
-/** Statuses that the published SDK tries again unless `x-should-retry` says no. Source: reference.md 3.2. */
+/**
+ * Statuses that the published SDK tries again unless `x-should-retry` says no. Source: reference.md
+ * 3.2.
+ */
 const RETRIED_BY_CLIENTS = (status: number) => status === 408 || status === 409 || status >= 429;
-/** How long a connection that was answered after malformed HTTP may still send before it is cut. Ours. */
+/**
+ * How long a connection that was answered after malformed HTTP may still send before it is cut.
+ * Ours.
+ */
 const FAREWELL_MS = 1_000;
 
 type Answer = { status: number; headers: OutgoingHttpHeaders; body: string };
 
-/** The Fault as an HTTP answer. `method` decides whether a passed deadline may be tried again: a GET changes nothing. */
+/**
+ * The Fault as an HTTP answer. `method` decides whether a passed deadline may be tried again: a GET
+ * changes nothing.
+ */
 export function answerOf(fault: Fault, method: string): Answer {
   const { http: status, retry, retryAfterS } = fault.row;
   const headers: OutgoingHttpHeaders = { 'content-type': 'application/json; charset=utf-8' };
@@ -42,7 +55,9 @@ export function answerOf(fault: Fault, method: string): Answer {
   };
 }
 
-/** The outermost middleware but for the request's id: turns what is thrown below it into an answer. */
+/**
+ * The outermost middleware but for the request's id: turns what is thrown below it into an answer.
+ */
 export function errors(log: Log): Middleware {
   return async (ctx, next) => {
     try {
@@ -59,8 +74,8 @@ export function errors(log: Log): Middleware {
 }
 
 /**
- * Answers what never became a request: malformed HTTP, headers too large or too slow. At most one answer for one
- * request: when one has begun on this connection, the connection is cut instead.
+ * Answers what never became a request: malformed HTTP, headers too large or too slow. At most one
+ * answer for one request: when one has begun on this connection, the connection is cut instead.
  */
 export function clientErrors(inFlight: WeakMap<Socket, ServerResponse>, newId: () => string) {
   const answered = new WeakSet<Socket>();
@@ -73,7 +88,8 @@ export function clientErrors(inFlight: WeakMap<Socket, ServerResponse>, newId: (
       return;
     }
     socket.end(rawAnswer(parserFault(error.code), newId()));
-    // Read on for a moment: closing over unread bytes resets the connection, and the client may lose the answer.
+    // Read on for a moment: closing over unread bytes resets the connection, and the client may
+    // lose the answer.
     socket.resume();
     const cut = setTimeout(() => socket.destroy(), FAREWELL_MS);
     socket.once('close', () => clearTimeout(cut));

@@ -1,6 +1,6 @@
 /**
- * The gateway's life: it listens, serves, and sends webhooks; on close it drains: nothing new is let in, what is in flight
- * finishes, and after DRAIN_MAX_MS the rest is cut.
+ * The gateway's life: it listens, serves, and sends webhooks; on close it drains: nothing new is
+ * let in, what is in flight finishes, and after DRAIN_MAX_MS the rest is cut.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,7 +25,10 @@ import {
 import { clientErrors, rawAnswer } from './errors.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 
-/** A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s (house.md 5). */
+/**
+ * A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s
+ * (house.md 5).
+ */
 const CLOSE_IDLE_MS = 100;
 
 export type GatewayParts = { clients: Clients; gatewayToken: string; log: Log };

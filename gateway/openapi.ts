@@ -1,6 +1,7 @@
 /**
- * The published description (OpenAPI 3.1), from the same descriptors that make the routes: a route cannot exist without
- * standing here. Comments of the contract are its descriptions; hand-written routes bring their own part.
+ * The published description (OpenAPI 3.1), from the same descriptors that make the routes: a route
+ * cannot exist without standing here. Comments of the contract are its descriptions; hand-written
+ * routes bring their own part.
  */
 import {
   type DescField,

@@ -1,8 +1,9 @@
 /**
- * Checks JSON against a message's descriptor, strictly: no coercion, JSON names only, and an error that names the field as
- * the client spelled it. What passes is read by protobuf-es without complaint. Ours in addition to its own reader, which
- * takes `"5"` for a number and `field_name` for `fieldName`, and names fields in protobuf's way. `null` means absent, as
- * in all of protobuf's JSON, but for google.protobuf.Value, where it is a value.
+ * Checks JSON against a message's descriptor, strictly: no coercion, JSON names only, and an error
+ * that names the field as the client spelled it. What passes is read by protobuf-es without
+ * complaint. Ours in addition to its own reader, which takes `"5"` for a number and `field_name`
+ * for `fieldName`, and names fields in protobuf's way. `null` means absent, as in all of protobuf's
+ * JSON, but for google.protobuf.Value, where it is a value.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { Fault, invalidField } from '../proto/errors.ts';
@@ -14,8 +15,9 @@ type Reads = { closed: boolean; home: DescMessage };
 const UINT32_MAX = 2 ** 32 - 1;
 
 /**
- * The body as the message's JSON. `closed` refuses unknown keys, in the message and in those of its own file; a message
- * of another file, such as BrowserSettings in an invocation, keeps the open rule of its home.
+ * The body as the message's JSON. `closed` refuses unknown keys, in the message and in those of its
+ * own file; a message of another file, such as BrowserSettings in an invocation, keeps the open
+ * rule of its home.
  */
 export function checkBody(message: DescMessage, body: Json, closed: boolean): JsonObject {
   if (!isObject(body)) throw new Fault('INVALID_FIELD', 'Body must be a JSON object.');

@@ -1,6 +1,7 @@
 /**
- * REST over the typed client: each annotated RPC becomes one route. Path, query and body are read strictly into the
- * request message, the answer is printed as protobuf's JSON. No rule of the domain lives here.
+ * REST over the typed client: each annotated RPC becomes one route. Path, query and body are read
+ * strictly into the request message, the answer is printed as protobuf's JSON. No rule of the
+ * domain lives here.
  */
 import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
 import type { RouterContext, RouterMiddleware } from '@koa/router';

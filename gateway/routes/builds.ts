@@ -1,7 +1,8 @@
 /**
- * POST /v1/functions/builds: multipart with `metadata` (JSON text) and `archive` (gzip tar), in either order. The archive
- * streams into BlobService as it arrives; its stream ends well only after the whole form proved good, so a form that is
- * cut off, too large or wrong leaves no blob. Wire facts: reference.md 3.4.
+ * POST /v1/functions/builds: multipart with `metadata` (JSON text) and `archive` (gzip tar), in
+ * either order. The archive streams into BlobService as it arrives; its stream ends well only after
+ * the whole form proved good, so a form that is cut off, too large or wrong leaves no blob. Wire
+ * facts: reference.md 3.4.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -103,7 +104,10 @@ type Found = {
   fail(fault: Fault): void;
 };
 
-/** Tells what it finds: the archive as it begins, the metadata when the whole form proved good, or the first Fault. */
+/**
+ * Tells what it finds: the archive as it begins, the metadata when the whole form proved good, or
+ * the first Fault.
+ */
 function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): void {
   let archive: Readable | undefined;
   let metadata: Metadata | undefined;
@@ -141,7 +145,10 @@ function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): voi
   });
 }
 
-/** Whoever awaits the form sees its Fault; when the upload ended for another reason nobody does, and that is no bug. */
+/**
+ * Whoever awaits the form sees its Fault; when the upload ended for another reason nobody does, and
+ * that is no bug.
+ */
 function ignore(): void {}
 
 function openParser(request: IncomingMessage): busboy.Busboy {
@@ -180,7 +187,10 @@ function metadataJson(text: string) {
   }
 }
 
-/** A client may send the metadata as a file part; one that is too long is cut where `metadataOf` refuses it. */
+/**
+ * A client may send the metadata as a file part; one that is too long is cut where `metadataOf`
+ * refuses it.
+ */
 async function textOf(part: Readable): Promise<string> {
   let text = '';
   for await (const chunk of part.setEncoding('utf8')) {

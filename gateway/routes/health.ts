@@ -1,4 +1,7 @@
-/** GET /healthz: 200 {"status":"ok"} without a key once core answers, 503 until then and while draining. */
+/**
+ * GET /healthz: 200 {"status":"ok"} without a key once core answers, 503 until then and while
+ * draining.
+ */
 import type { RouterMiddleware } from '@koa/router';
 import { asFault, Fault } from '../../proto/errors.ts';
 import type { Clients } from '../../proto/services.ts';
@@ -7,7 +10,10 @@ import type { State } from '../auth.ts';
 /** A core that takes longer is not healthy. Ours. */
 const CORE_TIMEOUT_MS = 1_000;
 
-/** Asks core something that needs a key, without one: a refusal is a sign of life that costs no query. */
+/**
+ * Asks core something that needs a key, without one: a refusal is a sign of life that costs no
+ * query.
+ */
 export function health(clients: Clients): RouterMiddleware<State> {
   return async (ctx) => {
     try {

@@ -1,80 +1,11 @@
 import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '../../proto/errors.ts';
-import type { CreateBuildRequest } from '../../proto/gen/tabern/v1/functions.pb.ts';
-import { ask, KEY, openDoor } from './door.ts';
+import { ask, KEY } from './door.ts';
+import { BUILDS_PATH, openKeeping, send } from './uploads.ts';
 
 const test = suite('gateway/routes/builds');
-const AT = new Date('2026-05-03T12:53:37.151Z');
-const PATH = '/v1/functions/builds';
 const METADATA = JSON.stringify({ entrypoint: './index.ts', archiveBlobId: 'not-yours' });
-
-/** A core that keeps whole blobs and counts those that were cut off. */
-async function openKeeping() {
-  const kept = {
-    blobs: [] as { kind: string; size: number }[],
-    cut: [] as string[],
-    builds: [] as CreateBuildRequest[],
-  };
-  const door = await openDoor({
-    blobs: {
-      async writeBlob(parts, call) {
-        if (call.metadata['x-svc-api-key'] !== KEY) {
-          throw new Fault('API_KEY_INVALID', 'Invalid API key.');
-        }
-        let kind = '';
-        let size = 0;
-        try {
-          for await (const { part } of parts) {
-            if (part?.$case === 'header') kind = part.value.kind;
-            if (part?.$case === 'chunk') size += part.value.length;
-          }
-        } catch (error) {
-          kept.cut.push((error as Fault).reason);
-          throw error;
-        }
-        kept.blobs.push({ kind, size });
-        return { blobId: `blob-${kept.blobs.length}`, size, sha256: '' };
-      },
-    },
-    functions: {
-      async createBuild(request) {
-        kept.builds.push(request);
-        return {
-          build: {
-            id: 'b',
-            projectId: 'p',
-            request: { entrypoint: request.entrypoint, functionNames: [] },
-            status: 'PENDING',
-            createdAt: AT,
-            updatedAt: AT,
-            startedAt: AT,
-            endedAt: undefined,
-            expiresAt: AT,
-            builtFunctions: [],
-            cause: undefined,
-          },
-        };
-      },
-    },
-  });
-  return { door, kept };
-}
-
-async function send(url: string, parts: [string, string | Blob][], key = KEY) {
-  const form = new FormData();
-  for (const [name, value] of parts) {
-    if (typeof value === 'string') form.append(name, value);
-    else form.append(name, value, `${name}.tar.gz`);
-  }
-  const answer = await fetch(url + PATH, {
-    method: 'POST',
-    headers: { 'x-bb-api-key': key },
-    body: form,
-  });
-  return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
-}
 
 const archive = (bytes: number) => new Blob([new Uint8Array(bytes)]);
 
@@ -209,7 +140,7 @@ test('an archive above 25 MB is a 413, whether its size is told or not', async (
   await using _ = door;
   const told = await send(door.url, [['archive', archive(26 * 1024 * 1024)]]);
   assert.is(told.status, 413);
-  const streamed = await fetch(door.url + PATH, {
+  const streamed = await fetch(door.url + BUILDS_PATH, {
     method: 'POST',
     headers: { 'x-svc-api-key': KEY, 'content-type': 'multipart/form-data; boundary=b' },
     body: new Blob([
@@ -240,7 +171,10 @@ test('a body that is not a form is refused', async () => {
     ['multipart/form-data; boundary=b', '', 400],
   ];
   for (const [type, body, status] of cases) {
-    const answer = await ask(door.url, 'POST', PATH, { headers: { 'content-type': type }, body });
+    const answer = await ask(door.url, 'POST', BUILDS_PATH, {
+      headers: { 'content-type': type },
+      body,
+    });
     assert.is(answer.status, status, `${type} ${body}`);
   }
 });
@@ -262,7 +196,7 @@ test('an upload that is cut off leaves nothing', async () => {
   const { hostname, port } = new URL(door.url);
   const socket = connect(Number(port), hostname);
   const head = [
-    `POST ${PATH} HTTP/1.1`,
+    `POST ${BUILDS_PATH} HTTP/1.1`,
     `host: ${hostname}`,
     `x-svc-api-key: ${KEY}`,
     'content-type: multipart/form-data; boundary=b',

@@ -1,6 +1,10 @@
-/** A gateway over handlers of the test's own: what reaches core and how its answers come back, without a core. */
+/**
+ * A gateway over handlers of the test's own: what reaches core and how its answers come back,
+ * without a core.
+ */
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import * as assert from 'uvu/assert';
 import { gatewayConfig } from '../../gateway/config.ts';
 import { type Gateway, startGateway } from '../../gateway/main.ts';
 import { Fault } from '../../proto/errors.ts';
@@ -18,7 +22,9 @@ export type Answer = {
   json: unknown;
 };
 
-/** Handlers that serve what is given; the rest is not built, and a key other than KEY is refused. */
+/**
+ * Handlers that serve what is given; the rest is not built, and a key other than KEY is refused.
+ */
 export function handlersOf(some: Some): AllHandlers {
   const all = Object.entries(SERVICES).map(([name, definition]) => {
     const own = some[name as keyof AllHandlers] as Record<string, unknown> | undefined;
@@ -82,7 +88,10 @@ export function json(value: unknown): { headers: Record<string, string>; body: s
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
 }
 
-/** Bytes over a raw socket; everything that comes back until the connection closes or `until` is seen. */
+/**
+ * Bytes over a raw socket; everything that comes back until the connection closes or `until` is
+ * seen.
+ */
 export function raw(url: string, bytes: string | Buffer, until?: RegExp): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -96,4 +105,17 @@ export function raw(url: string, bytes: string | Buffer, until?: RegExp): Promis
     socket.on('close', () => resolve(text));
     socket.on('error', reject);
   });
+}
+
+/** The answer is the table's: its body exactly, and the headers that every answer has. */
+export function assertBody(
+  { status, json: body, headers }: Answer,
+  error: string,
+  message: string,
+): void {
+  assert.equal(body, { statusCode: status, error, message });
+  assert.is(headers['content-type'], 'application/json; charset=utf-8');
+  assert.ok(headers['x-request-id']);
+  assert.is(headers['x-content-type-options'], 'nosniff');
+  assert.is(headers['cache-control'], 'no-store');
 }

@@ -86,7 +86,7 @@ test('requests in a row on one connection are answered in order', async () => {
   assert.ok(text.indexOf('GET /a') < text.indexOf('GET /b'));
 });
 
-test('close lets what is in flight finish and does not wait for kept-alive connections', async () => {
+test('close waits for what is in flight and not for kept-alive connections', async () => {
   const begun = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using door = await openDoor({

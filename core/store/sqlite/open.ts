@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import { ConfigError } from '../../../proto/env.ts';
+import { ANOTHER_RUNS, ConfigError } from '../../../proto/env.ts';
 import type { ThreadOptions } from '../messages.ts';
 import { migrate } from './migrate.ts';
 
@@ -49,7 +49,7 @@ function takeLock(dir: string): Database {
   } catch (error) {
     lock.close();
     if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) {
-      throw new ConfigError(`another tabern runs on this data directory: ${dir}`);
+      throw new ConfigError(`${ANOTHER_RUNS}: ${dir}`);
     }
     throw error;
   }

@@ -1,0 +1,34 @@
+/** `tabern gateway`: the gateway alone, in front of a core that it reaches over gRPC. */
+import { credentials } from '@grpc/grpc-js';
+import type { Env } from '../proto/env.ts';
+import { openLog } from '../proto/log.ts';
+import { Channel } from '../proto/rpc.ts';
+import { remoteClients } from '../proto/services.ts';
+import { gatewayConfig } from './config.ts';
+import { askedToEnd, gatewayFailure } from './exits.ts';
+import { startGateway } from './main.ts';
+import { gatewayTokenOf } from './token.ts';
+
+/**
+ * Runs until asked to end; gives the exit code. Throws Exit or ConfigError when it cannot start.
+ */
+export async function serveGateway(env: Env, core: string | undefined): Promise<number> {
+  const asked = askedToEnd();
+  const config = gatewayConfig(env, { core });
+  const gatewayToken = gatewayTokenOf(config);
+  const log = openLog({ role: 'gateway', level: config.logLevel });
+  // A socket file is guarded by its mode; what crosses a network carries keys and needs TLS.
+  const isLocal = config.core.startsWith('unix:');
+  using channel = new Channel(
+    config.core,
+    isLocal ? credentials.createInsecure() : credentials.createSsl(),
+  );
+  const parts = { clients: remoteClients(channel), gatewayToken, log };
+  const gateway = await startGateway(config, parts).catch((error) => {
+    throw gatewayFailure(error, `${config.host}:${config.port}`);
+  });
+  process.stdout.write(`${config.publicUrl ?? gateway.url}\n`);
+  log.info({ end: await asked }, 'ending');
+  await gateway.close();
+  return 0;
+}

@@ -1,0 +1,122 @@
+/**
+ * The command table. Each command's module is loaded only when it runs, so that `tabern invoke`
+ * does not open a database driver and a runner does not load a web server. A command gives its exit
+ * code.
+ */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError, Option } from 'commander';
+import { ConfigError } from '../proto/env.ts';
+import { environment } from './config.ts';
+import { EXIT, Exit } from './exits.ts';
+
+type Options = Record<string, string | boolean | undefined>;
+type Run = (argument: string, options: Options) => Promise<number>;
+
+const PACKAGE = new URL('../package.json', import.meta.url);
+const BASE_URL = 'http://127.0.0.1:4747';
+
+const program = new Command('tabern')
+  .description('Remote browser sessions, published functions and signed webhooks.')
+  .version(version(), '-v, --version')
+  .showHelpAfterError()
+  .exitOverride();
+addRoles();
+addTools();
+process.exitCode = await main();
+
+/**
+ * Roles end their own loops; a tool is over when it returns. Either way nothing may keep the
+ * process.
+ */
+async function main(): Promise<number> {
+  let code = 0;
+  program.hook('postAction', (_, action) => {
+    code = Number(action.getOptionValue('exitCode') ?? 0);
+  });
+  try {
+    await program.parseAsync();
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.config;
+    if (error instanceof Exit || error instanceof ConfigError) {
+      process.stderr.write(`tabern: ${error.message}\n`);
+      return error instanceof Exit ? error.code : EXIT.config;
+    }
+    throw error;
+  }
+}
+
+function addRoles(): void {
+  const core = () => new Option('--core <address>', 'where core is, such as unix:/srv/core.sock');
+  role('serve', 'run everything here').action(
+    coded(async () => (await import('./serve.ts')).serve(environment())),
+  );
+  role('core', 'run core alone').action(
+    coded(async () => (await import('./serve.ts')).serveCore(environment())),
+  );
+  role('gateway', 'run the gateway alone')
+    .addOption(core())
+    .action(
+      coded(async ({ core }) => {
+        const address = typeof core === 'string' ? core : undefined;
+        return (await import('./alone.ts')).serveGateway(environment(), address);
+      }),
+    );
+  role('runner', 'run a runner alone')
+    .addOption(core())
+    .action(
+      coded(async ({ core }) => {
+        if (typeof core === 'string') environment()['TABERN_CORE'] = core;
+        await (await import('../runner/main.ts')).runnerMain();
+        return 0;
+      }),
+    );
+  role('version', 'print the version').action(
+    coded(async () => {
+      process.stdout.write(`${version()}\n`);
+      return 0;
+    }),
+  );
+}
+
+function addTools(): void {
+  tool('publish <entry>', 'publish the functions of a source file', async (entry, options) =>
+    (await import('../runner/cli/publish.ts')).run(entry, options),
+  );
+  tool('invoke <function-id>', 'run a function and wait for its result', async (id, options) =>
+    (await import('../runner/cli/invoke.ts')).run(id, options),
+  ).option('--params <json>', 'what the handler gets as its params', '{}');
+  tool('logs <invocation-id>', 'print what an invocation printed', async (id, options) =>
+    (await import('../runner/cli/logs.ts')).run(id, options),
+  );
+}
+
+function role(name: string, description: string): Command {
+  return program.command(name).description(description);
+}
+
+function tool(usage: string, description: string, run: Run): Command {
+  return program
+    .command(usage)
+    .description(description)
+    .addOption(
+      new Option('--base-url <url>', 'where tabern is').default(BASE_URL).env('TABERN_BASE_URL'),
+    )
+    .addOption(new Option('--api-key <key>', 'your API key').env('TABERN_API_KEY'))
+    .option('--project-id <id>', 'the key says it when absent')
+    .option('--json', 'print JSON alone')
+    .action(async (argument: string, options: Options, command: Command) => {
+      command.setOptionValue('exitCode', await run(argument, options));
+    });
+}
+
+function coded(run: (options: Options) => Promise<number>) {
+  return async (options: Options, command: Command) => {
+    command.setOptionValue('exitCode', await run(options));
+  };
+}
+
+function version(): string {
+  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
+  return version;
+}

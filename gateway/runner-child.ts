@@ -1,0 +1,97 @@
+/**
+ * The runner as a child of `tabern serve`: untrusted code and Chrome never share a process with
+ * state. It is started again when it dies, with a back-off; not when it refuses for a reason that a
+ * restart cannot cure. The IPC channel is its life line: when this process is gone, however it
+ * went, the channel closes and the runner ends all its work.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Env } from '../proto/env.ts';
+import type { Log } from '../proto/log.ts';
+import { EXIT } from './exits.ts';
+
+const BIN = fileURLToPath(new URL('bin.ts', import.meta.url));
+/**
+ * In milliseconds: between deaths, doubling; from the beginning again once a runner lived for a
+ * while. Ours.
+ */
+const BACKOFF_MIN_MS = 200;
+const BACKOFF_MAX_MS = 10_000;
+const LIVED_MS = 30_000;
+/**
+ * A runner that was asked to end and did not is killed. Ours: within the 30 s of the whole drain.
+ */
+const CLOSE_MAX_MS = 27_000;
+
+/** What a runner needs of the machine. */
+const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'npm_execpath'];
+/** Secrets that are none of its business: it has a token of its own. */
+const KEPT = ['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN'].flatMap((name) => [name, `${name}_FILE`]);
+/** Exit codes that a restart cannot cure. */
+const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];
+
+export type RunnerChild = {
+  /** Resolves with the exit code of a runner that refuses to start; its own words are on stderr. */
+  refused: Promise<number>;
+  /** Asks it to drain; kills it when it does not end. */
+  close(): Promise<void>;
+};
+
+/** Starts a runner and keeps one running. `command` is what node runs; tests give their own. */
+export function keepRunner(
+  env: Env,
+  log: Log,
+  command: readonly string[] = [BIN, 'runner'],
+): RunnerChild {
+  const closing = new AbortController();
+  const refused = Promise.withResolvers<number>();
+  let child: ChildProcess | undefined;
+
+  const keep = async () => {
+    for (let backoffMs = BACKOFF_MIN_MS; !closing.signal.aborted; ) {
+      const startedAt = performance.now();
+      child = spawn(process.execPath, command, {
+        env: runnerEnv(env),
+        // Its logs go to stderr as ours do; stdout is for what a person asked.
+        stdio: ['ignore', 2, 2, 'ipc'],
+      });
+      const [code, signal] = await ended(child);
+      if (closing.signal.aborted) return;
+      if (REFUSALS.includes(code ?? 0)) return refused.resolve(code ?? EXIT.operator);
+      if (performance.now() - startedAt > LIVED_MS) backoffMs = BACKOFF_MIN_MS;
+      log.warn({ code, signal, backoffMs }, 'the runner ended; starting another');
+      await pause(backoffMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+    }
+  };
+  const kept = keep();
+
+  return {
+    refused: refused.promise,
+    async close() {
+      closing.abort();
+      child?.kill('SIGTERM');
+      const kill = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MAX_MS);
+      await kept;
+      clearTimeout(kill);
+    },
+  };
+}
+
+/** The runner's environment: a handler's escape must not find the operator's. */
+export function runnerEnv(env: Env): Record<string, string> {
+  const passed = Object.entries(env).filter(([name]) => {
+    return PASSED.includes(name) || (name.startsWith('TABERN_') && !KEPT.includes(name));
+  });
+  return Object.fromEntries(passed) as Record<string, string>;
+}
+
+async function ended(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {
+  try {
+    return (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  } catch {
+    return [null, null]; // it could not be spawned, for want of memory or processes: tried again
+  }
+}

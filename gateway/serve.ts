@@ -1,0 +1,95 @@
+/**
+ * `tabern serve`: core and gateway in this process, the runner as a child. starting -> serving ->
+ * draining -> ended. Draining, within 30 s: the gateway lets nothing new in while the runner ends
+ * its work; core, which both need, goes last.
+ */
+import type { Env } from '../proto/env.ts';
+import { type Log, openLog } from '../proto/log.ts';
+import { type GatewayConfig, gatewayConfig } from './config.ts';
+import { askedToEnd, coreFailure, gatewayFailure } from './exits.ts';
+import { startGateway } from './main.ts';
+import { keepRunner } from './runner-child.ts';
+import { gatewayTokenOf } from './token.ts';
+
+type Core = Awaited<ReturnType<typeof import('../core/main.ts')['startCore']>>;
+
+/**
+ * Runs until asked to end, or until the runner refuses; gives the exit code. Throws Exit when it
+ * cannot start.
+ */
+export async function serve(env: Env): Promise<number> {
+  const asked = askedToEnd();
+  const config = gatewayConfig(env);
+  const { core } = await openCore(env);
+  const log = openLog({ role: 'serve', level: config.logLevel });
+  const gateway = await openGateway(config, core);
+  const runner = keepRunner(
+    { ...env, TABERN_DATA: config.dataDir, TABERN_CORE: core.address },
+    log,
+  );
+  announce(config.publicUrl ?? gateway.url, core);
+
+  const end = await Promise.race([asked, runner.refused]);
+  log.info({ end }, 'ending');
+  await Promise.all([gateway.close(), runner.close()]);
+  await core.close();
+  return typeof end === 'number' ? end : 0;
+}
+
+/** `tabern core`: core alone, on its socket. */
+export async function serveCore(env: Env): Promise<number> {
+  const asked = askedToEnd();
+  const { core, log } = await openCore(env);
+  announce(core.address, core);
+  log.info({ end: await asked }, 'ending');
+  await core.close();
+  return 0;
+}
+
+async function openCore(env: Env): Promise<{ core: Core; log: Log }> {
+  const { printable, readCoreConfig, startCore } = await import('../core/main.ts');
+  try {
+    const config = readCoreConfig(env);
+    const log = openLog({ role: 'core', level: config.logLevel });
+    log.info(printable(config), 'starting');
+    return { core: await startCore(config, log), log };
+  } catch (error) {
+    throw coreFailure(error);
+  }
+}
+
+async function openGateway(config: GatewayConfig, core: Core) {
+  try {
+    const log = openLog({ role: 'gateway', level: config.logLevel });
+    const gatewayToken = gatewayTokenOf(config);
+    return await startGateway(config, { clients: core.clients, gatewayToken, log });
+  } catch (error) {
+    await core.close();
+    throw gatewayFailure(error, `${config.host}:${config.port}`);
+  }
+}
+
+/** On stdout: at the first start all that a person needs to begin, later the address alone. */
+function announce(address: string, { firstStart }: Core): void {
+  if (firstStart === undefined) {
+    process.stdout.write(`${address}\n`);
+    return;
+  }
+  const { projectId, apiKey, isPreset } = firstStart;
+  const shown = isPreset ? '$TABERN_API_KEY' : apiKey;
+  const note = isPreset ? 'the one you set' : 'shown only now: keep it';
+  process.stdout.write(
+    `tabern is ready.
+
+  base URL    ${address}
+  project id  ${projectId}
+  API key     ${shown}   (${note})
+
+Try it:
+
+  curl -X POST ${address}/v1/contexts -H "X-SVC-API-Key: ${shown}" \\
+    -H "Content-Type: application/json" -d '{"name":"first"}'
+
+`,
+  );
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+/**
+ * The published command. Plain JavaScript, because the machine's own Node may be too old for the
+ * rest: then it starts the Node that came along as a dependency, and is a pipe for its streams,
+ * signals and exit code.
+ */
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The first that runs TypeScript without a flag. */
+const NEEDED = [22, 18];
+/** EX_CONFIG: the operator must mend something. */
+const EXIT_OPERATOR = 78;
+
+const bin = fileURLToPath(new URL('./bin.ts', import.meta.url));
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const isNew = major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
+
+if (isNew) await import('./bin.ts');
+else runWith(bundledNode());
+
+/** @returns {string} */
+function bundledNode() {
+  const name = `node-linux-${process.arch}`;
+  try {
+    return join(
+      dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)),
+      'bin/node',
+    );
+  } catch {
+    process.stderr.write(
+      `tabern: needs Node ${NEEDED.join('.')} or newer, or the package ${name}; ` +
+        `this is Node ${process.version}\n`,
+    );
+    process.exit(EXIT_OPERATOR);
+  }
+}
+
+/** @param {string} node */
+function runWith(node) {
+  const child = spawn(node, [bin, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  const pass = (signal) => child.kill(signal);
+  for (const signal of signals) process.on(signal, pass);
+  child.on('error', (error) => {
+    process.stderr.write(`tabern: cannot start ${node}: ${error.message}\n`);
+    process.exit(EXIT_OPERATOR);
+  });
+  child.on('exit', (code, signal) => {
+    for (const one of signals) process.off(one, pass);
+    if (signal) process.kill(process.pid, signal);
+    else process.exit(code ?? 1);
+  });
+}

@@ -1,0 +1,16 @@
+/** The token that opens DeliveryService: given, or read where core keeps it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../proto/env.ts';
+import type { GatewayConfig } from './config.ts';
+
+/** Throws a ConfigError when there is none to be had. */
+export function gatewayTokenOf({ gatewayToken, dataDir }: GatewayConfig): string {
+  if (gatewayToken !== undefined) return gatewayToken;
+  const path = join(dataDir, 'keys', 'gateway.token');
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new ConfigError(`set TABERN_GATEWAY_TOKEN: cannot read ${path}`, { cause });
+  }
+}

@@ -1,0 +1,33 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { operationsOf, readContract } from '../../gateway/contract.ts';
+import { ask, openDoor } from './door.ts';
+
+const test = suite('gateway/openapi');
+
+test('/openapi.json needs no key and holds every annotated route, and no other', async () => {
+  await using door = await openDoor();
+  const headers = { 'x-svc-api-key': [] as string[] };
+  const answer = await ask(door.url, 'GET', '/openapi.json', { headers });
+  assert.is(answer.status, 200);
+  const { paths, components } = answer.json as {
+    paths: Record<string, Record<string, { summary: string }>>;
+    components: { schemas: Record<string, { properties: object }> };
+  };
+  const described = Object.entries(paths).flatMap(([path, verbs]) =>
+    Object.keys(verbs).map((verb) => `${verb} ${path}`),
+  );
+  const camel = (template: string) =>
+    template.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const expected = operationsOf(readContract()).map((one) => `${one.verb} ${camel(one.template)}`);
+  const byHand = ['get /healthz', 'post /v1/functions/builds'];
+  assert.equal(described.sort(), [...expected, ...byHand].sort());
+  for (const verbs of Object.values(paths)) {
+    for (const operation of Object.values(verbs)) assert.ok(operation.summary);
+  }
+  assert.ok('createdAt' in (components.schemas['Context']?.properties ?? {}));
+  const references = answer.text.matchAll(/#\/components\/schemas\/([\w.]+)/g);
+  for (const [, name = ''] of references) assert.ok(components.schemas[name], name);
+});
+
+test.run();
