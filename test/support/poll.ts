@@ -10,6 +10,7 @@ const POLL_MS = 25;
 export async function until<T>(
   condition: () => T | Promise<T>,
   limitMs: number,
+  pollMs = POLL_MS,
 ): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = performance.now() + limitMs;
   for (;;) {
@@ -18,6 +19,6 @@ export async function until<T>(
       return value as NonNullable<Exclude<T, false>>;
     }
     if (performance.now() > deadline) throw new Error(`not within ${limitMs} ms: ${condition}`);
-    await pause(POLL_MS);
+    await pause(pollMs);
   }
 }
