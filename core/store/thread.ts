@@ -22,7 +22,10 @@ type Waiter = { resolve: (value: unknown) => void; reject: (error: Error) => voi
 /** Opens the data directory. Throws ConfigError when another process holds it or its schema is newer than this code. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { onFatal, ...workerData } = options;
-  const worker = new Worker(new URL('./sqlite/entry.ts', import.meta.url), { workerData });
+  const worker = new Worker(new URL('./sqlite/entry.ts', import.meta.url), {
+    workerData,
+    execArgv: [], // the program's own flags, such as --input-type, are not for a thread
+  });
   const thread = new Thread(worker, onFatal);
   const operations = await thread.ready;
   const methods = operations.map((op) => [op, (...args: unknown[]) => thread.call(op, args)]);

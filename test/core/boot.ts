@@ -1,0 +1,118 @@
+/** A whole core on a temporary directory, and the short way to have work in it. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readCoreConfig } from '../../core/config.ts';
+import { type Core, startCore } from '../../core/main.ts';
+import type { Env } from '../../proto/env.ts';
+import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import type { Invocation } from '../../proto/gen/tabern/v1/invocations.pb.ts';
+import type { CompleteBuildRequest, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { openLog } from '../../proto/log.ts';
+import { must } from '../../proto/must.ts';
+import type { CallOptions } from '../../proto/rpc.ts';
+import { type TestClock, testClock } from '../support/clock.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+export const KEY = 'a-preset-key-of-the-tests';
+export const HOLDER = { runnerId: 'runner', instanceId: 'first' };
+
+type Manifest = { name: string; config?: string; schema?: string };
+
+export type Booted = AsyncDisposable & {
+  core: Core;
+  clients: Core['clients'];
+  dir: string;
+  clock: TestClock;
+  /** The options of a project's call, and of a runner's. */
+  asProject: CallOptions;
+  asRunner: CallOptions;
+  asGateway: CallOptions;
+  /** Stores bytes: as a project an archive, under a lease a bundle. */
+  upload(bytes: string, leaseId?: string): Promise<string>;
+  lease(kind: 'INVOCATION' | 'BUILD', waitMs?: number): Promise<Work[]>;
+  /** A build that ran to this outcome. */
+  build(outcome: CompleteBuildRequest['outcome'] | { manifests: Manifest[] }): Promise<string>;
+  /** A published function's id. */
+  publish(manifest: Manifest): Promise<string>;
+  invoke(functionId: string, params?: Record<string, unknown>): Promise<Invocation>;
+};
+
+/** `await using app = await boot()`: local clients, a clock that stands still, one runner. */
+export async function boot(env: Env = {}): Promise<Booted> {
+  const temp = tempDirectory();
+  const clock = testClock();
+  const config = readCoreConfig({ TABERN_DATA: temp.path, TABERN_API_KEY: KEY, ...env });
+  const log = openLog({ role: 'core', level: 'silent' });
+  const core = await startCore(config, log, { now: clock.now });
+  const { clients } = core;
+  const token = (name: string) => {
+    const text = readFileSync(join(temp.path, 'keys', `${name}.token`), 'utf8').trim();
+    return { metadata: { authorization: `Bearer ${text}` } };
+  };
+  const asProject = { metadata: { 'x-svc-api-key': KEY } };
+  const asRunner = token('runner');
+  await clients.runners.registerRunner(HOLDER, asRunner);
+
+  const upload: Booted['upload'] = async (bytes, leaseId) => {
+    const header = leaseId ? ({ kind: 'BUNDLE', leaseId } as const) : undefined;
+    const parts = blobParts(header ?? { kind: 'BUILD_ARCHIVE' }, bytes);
+    const answer = await clients.blobs.writeBlob(parts, leaseId ? asRunner : asProject);
+    return answer.blobId;
+  };
+  const lease: Booted['lease'] = async (kind, waitMs = 0) =>
+    (await clients.runners.leaseWork({ ...HOLDER, kind, max: 1, waitMs }, asRunner)).work;
+  const build: Booted['build'] = async (outcome) => {
+    const archiveBlobId = await upload('archive');
+    const wanted = { entrypoint: './index.ts', archiveBlobId };
+    const { build: made } = await clients.functions.createBuild(wanted, asProject);
+    const { leaseId } = must((await lease('BUILD'))[0], 'a build to lease');
+    const end =
+      outcome && 'manifests' in outcome
+        ? successOf(await upload('bundle', leaseId), outcome.manifests)
+        : outcome;
+    await clients.runners.completeBuild({ leaseId, outcome: end }, asRunner);
+    return must(made, 'build').id;
+  };
+
+  return {
+    ...{ core, clients, dir: temp.path, clock, asProject, asRunner, asGateway: token('gateway') },
+    ...{ upload, lease, build },
+    async publish(manifest) {
+      const buildId = await build({ manifests: [manifest] });
+      const { build: made } = await clients.functions.getBuild({ buildId }, asProject);
+      return must(made?.builtFunctions[0], 'a published function').id;
+    },
+    async invoke(functionId, params = {}) {
+      const wanted = { functionId, params, sessionCreateParams: undefined };
+      const { invocation } = await clients.invocations.invokeFunction(wanted, asProject);
+      return must(invocation, 'invocation');
+    },
+    async [Symbol.asyncDispose]() {
+      await core.close();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The messages of one upload, in chunks of five bytes. */
+export async function* blobParts(
+  header: { kind: 'BUILD_ARCHIVE' | 'BUNDLE' | 'KIND_UNSPECIFIED'; leaseId?: string },
+  bytes: string | Uint8Array,
+): AsyncGenerator<WriteBlobRequest> {
+  yield { part: { $case: 'header', value: header } };
+  const all = Buffer.from(bytes);
+  const step = Math.max(5, Math.ceil(all.length / 100));
+  for (let from = 0; from < all.length; from += step) {
+    yield { part: { $case: 'chunk', value: all.subarray(from, from + step) } };
+  }
+}
+
+function successOf(
+  bundleBlobId: string,
+  manifests: readonly Manifest[],
+): CompleteBuildRequest['outcome'] {
+  const found = manifests.map(({ name, config = '', schema = '' }) => ({
+    ...{ name, sessionConfigJson: config, paramsSchemaJson: schema },
+  }));
+  return { $case: 'success', value: { bundleBlobId, manifests: found } };
+}

@@ -1,0 +1,169 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { credentials } from '@grpc/grpc-js';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readCoreConfig } from '../../core/config.ts';
+import { newId } from '../../core/ids.ts';
+import { startCore } from '../../core/main.ts';
+import { ConfigError } from '../../proto/env.ts';
+import { HealthService } from '../../proto/gen/grpc/health/v1/health.pb.ts';
+import {
+  ServerReflectionClient,
+  type ServerReflectionRequest,
+  type ServerReflectionResponse,
+} from '../../proto/gen/grpc/reflection/v1/reflection.pb.ts';
+import { openLog } from '../../proto/log.ts';
+import { Channel, remote } from '../../proto/rpc.ts';
+import { remoteClients } from '../../proto/services.ts';
+import { errorOf, faultOf } from '../support/fault.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { boot, KEY } from './boot.ts';
+
+const test = suite('core/main');
+const log = openLog({ role: 'core', level: 'silent' });
+const keyed = (key: string) => ({ metadata: { 'x-svc-api-key': key } });
+
+test('the first start makes a project and a key, shown once', async () => {
+  await using dir = tempDirectory();
+  const config = readCoreConfig({ TABERN_DATA: join(dir.path, 'deep', 'data') });
+  const first = await startCore(config, log);
+  const shown = first.firstStart;
+  assert.match(shown?.apiKey ?? '', /^svc_/);
+  assert.is(shown?.isPreset, false);
+  const { projects } = await first.clients.projects.listProjects({}, keyed(shown?.apiKey ?? ''));
+  assert.equal(
+    projects.map(({ id, name, concurrency }) => ({ id, name, concurrency })),
+    [{ id: shown?.projectId, name: 'default', concurrency: 25 }],
+  );
+  await first.close();
+  const bytes = readFileSync(join(config.dataDir, 'tabern.db'));
+  assert.not(bytes.includes(shown?.apiKey ?? ''), 'only its hash is stored');
+
+  await using again = await startCore(config, log);
+  assert.is(again.firstStart, undefined);
+  const still = await again.clients.projects.listProjects({}, keyed(shown?.apiKey ?? ''));
+  assert.is(still.projects[0]?.id, shown?.projectId);
+});
+
+test('a preset key opens the project, and a later one is added to it', async () => {
+  await using dir = tempDirectory();
+  const env = { TABERN_DATA: dir.path, TABERN_API_KEY: 'x'.repeat(24) };
+  const first = await startCore(readCoreConfig(env), log);
+  assert.is(first.firstStart?.isPreset, true);
+  await first.close();
+  await using second = await startCore(
+    readCoreConfig({ ...env, TABERN_API_KEY: 'y'.repeat(30) }),
+    log,
+  );
+  assert.is(second.firstStart, undefined);
+  for (const key of ['x'.repeat(24), 'y'.repeat(30)]) {
+    const { projects } = await second.clients.projects.listProjects({}, keyed(key));
+    assert.is(projects[0]?.id, first.firstStart?.projectId);
+  }
+});
+
+test('another process is refused while one runs on the directory', async () => {
+  await using app = await boot();
+  const script = `
+    const { startCore } = await import('${new URL('../../core/main.ts', import.meta.url)}');
+    const { readCoreConfig } = await import('${new URL('../../core/config.ts', import.meta.url)}');
+    const { openLog } = await import('${new URL('../../proto/log.ts', import.meta.url)}');
+    await startCore(readCoreConfig({ TABERN_DATA: ${JSON.stringify(app.dir)} }),
+      openLog({ role: 'core', level: 'silent' })).catch((e) => console.log(e.name, e.message));`;
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  });
+  assert.match(stdout, /^ConfigError another tabern runs on this data directory/);
+  const { projects } = await app.clients.projects.listProjects({}, app.asProject);
+  assert.is(projects.length, 1, 'the first goes on');
+});
+
+test('a directory that a newer tabern wrote is refused', async () => {
+  await using app = await boot();
+  await app.core.close();
+  const script = `
+    const { default: Sqlite } = await import('better-sqlite3');
+    const db = new Sqlite(${JSON.stringify(join(app.dir, 'tabern.db'))});
+    db.exec("INSERT INTO migrations (number, name) VALUES (9999, '9999_future.sql')");`;
+  spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: new URL('../..', import.meta.url),
+  });
+  const error = await errorOf(startCore(readCoreConfig({ TABERN_DATA: app.dir }), log));
+  assert.instance(error, ConfigError);
+  assert.match((error as Error).message, /newer tabern/);
+});
+
+test('secrets and the socket are for their owner alone', async () => {
+  await using app = await boot();
+  const files = ['keys/master.key', 'keys/runner.token', 'keys/gateway.token', 'core.sock'];
+  for (const file of files) {
+    assert.is(statSync(join(app.dir, file)).mode & 0o777, 0o600, file);
+  }
+  assert.is(statSync(join(app.dir, 'keys')).mode & 0o777, 0o700);
+});
+
+test('the socket answers with health and reflection, and a stale one is replaced', async () => {
+  await using dir = tempDirectory();
+  writeFileSync(join(dir.path, 'core.sock'), 'left behind');
+  const env = { TABERN_DATA: dir.path, TABERN_API_KEY: KEY };
+  await using core = await startCore(readCoreConfig(env), log);
+  using channel = new Channel(core.address, credentials.createInsecure());
+  const { projects } = await remoteClients(channel).projects.listProjects({}, keyed(KEY));
+  assert.is(projects.length, 1);
+
+  const health = remote(HealthService, channel);
+  assert.equal(await health.check({ service: '' }), { status: 'SERVING' });
+  const named = await health.check({ service: 'tabern.v1.ContextService' });
+  assert.is(named.status, 'SERVING');
+  assert.is((await faultOf(health.check({ service: 'none' }))).reason, 'RESOURCE_NOT_FOUND');
+
+  using reflection = reflectionClient(core.address);
+  const { ask } = reflection;
+  const services = await ask({ $case: 'listServices', value: '' });
+  assert.match(JSON.stringify(services), /"tabern\.v1\.InvocationService"/);
+  const file = await ask({
+    $case: 'fileContainingSymbol',
+    value: 'tabern.v1.InvocationService.InvokeFunction',
+  });
+  assert.is(file?.$case, 'fileDescriptorResponse');
+  const missing = await ask({ $case: 'fileByFilename', value: 'none.proto' });
+  assert.is(missing?.$case, 'errorResponse');
+});
+
+test('files that no row names are removed at start once they are old', async () => {
+  await using app = await boot();
+  const kept = await app.upload('archive');
+  const [old, young, part] = [newId(), newId(), `${newId()}.part`];
+  for (const name of [old, young, part]) writeFileSync(join(app.dir, 'blobs', name), 'x');
+  const past = new Date(app.clock.now() - 2 * 3_600_000);
+  for (const name of [old, kept]) await utimes(join(app.dir, 'blobs', name), past, past);
+  await app.core.close();
+  const now = app.clock.now;
+  await using again = await startCore(readCoreConfig({ TABERN_DATA: app.dir }), log, { now });
+  assert.ok(again.address);
+  const there = (name: string) =>
+    statSync(join(app.dir, 'blobs', name), { throwIfNoEntry: false }) !== undefined;
+  assert.equal([kept, young, old, part].map(there), [true, true, false, false]);
+});
+
+test.run();
+
+/** As grpcurl does it: one stream, one question. */
+function reflectionClient(address: string) {
+  const client = new ServerReflectionClient(address, credentials.createInsecure());
+  return {
+    async ask(messageRequest: ServerReflectionRequest['messageRequest']) {
+      const stream = client.serverReflectionInfo();
+      stream.write({ host: '', messageRequest });
+      stream.end();
+      for await (const answer of stream) {
+        return (answer as ServerReflectionResponse).messageResponse;
+      }
+      throw new Error('no answer');
+    },
+    [Symbol.dispose]: () => client.close(),
+  };
+}
