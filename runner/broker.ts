@@ -1,7 +1,8 @@
 /**
- * The way from a function host to its browsers: an HTTP server on a unix socket that only this host can reach. An upgrade
- * with the signing key of a session that this host has now goes to that session's relay; everything else is refused.
- * GET /json/version answers as Chrome does, for drivers that are given an http address.
+ * The way from a function host to its browsers: an HTTP server on a unix socket that only this host
+ * can reach. An upgrade with the signing key of a session that this host has now goes to that
+ * session's relay; everything else is refused. GET /json/version answers as Chrome does, for
+ * drivers that are given an http address.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -63,7 +64,10 @@ function answer(
   }
 }
 
-/** The request's address; undefined when it cannot be read. The host header is the client's own word for this host. */
+/**
+ * The request's address; undefined when it cannot be read. The host header is the client's own word
+ * for this host.
+ */
 function addressOf(request: IncomingMessage): URL | undefined {
   const base = `ws://${request.headers.host ?? '127.0.0.1'}`;
   return URL.parse(request.url ?? '/', base) ?? undefined;

@@ -1,6 +1,7 @@
 /**
- * Bundles on this machine, cached by the hash of their bytes: a file is complete and right, or it is not there.
- * Two invocations that need the same one share a download. What is not used for a while is removed at start.
+ * Bundles on this machine, cached by the hash of their bytes: a file is complete and right, or it
+ * is not there. Two invocations that need the same one share a download. What is not used for a
+ * while is removed at start.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What an operator can set of the runner. Read once, at start. Every option is in README.md with its unit and reason. */
+/**
+ * What an operator can set of the runner. Read once, at start. Every option is in README.md with
+ * its unit and reason.
+ */
 import { readFileSync } from 'node:fs';
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
@@ -34,7 +37,7 @@ export type Config = {
 };
 
 /** Throws ConfigError. */
-export function readConfig(env: Env): Config {
+export function readConfig(env: Env = process.env): Config {
   const dataDir = resolve(text(env, 'TABERN_DATA') ?? './tabern_data');
   const count = (name: string, value: number, min: number): number =>
     integer(env, name, { default: value, min, max: 256 });

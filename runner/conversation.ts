@@ -1,8 +1,9 @@
 /**
- * The conversation with one function host. Nothing it says is trusted: an invalid frame, or one for a run that it does not
- * have, ends it. Every run settles, whatever becomes of the host:
+ * The conversation with one function host. Nothing it says is trusted: an invalid frame, or one for
+ * a run that it does not have, ends it. Every run settles, whatever becomes of the host:
  *
- * RUNNING -> outcome said -> done (the thread is free or gone) ; aborted -> done ; host lost -> failed
+ * RUNNING -> outcome said -> done (the thread is free or gone) ; aborted -> done ; host lost ->
+ * failed
  *         an outcome without done, an abort without done: after a second the host is killed
  */
 import { chmod, copyFile, link } from 'node:fs/promises';
@@ -22,7 +23,10 @@ import {
 } from './host/messages.ts';
 import type { Jailed } from './jail/ladder.ts';
 
-/** From the abort of a run, or from its outcome, to the SIGKILL of its host. Source: design/sandbox.md 3. */
+/**
+ * From the abort of a run, or from its outcome, to the SIGKILL of its host. Source:
+ * design/sandbox.md 3.
+ */
 const KILL_AFTER_MS = 1_000;
 
 export type Bundle = { path: string; sha256: string };
@@ -216,7 +220,10 @@ export class Conversation implements HostProcess {
   }
 }
 
-/** A run that ended without a word. The tenant's code is what runs there: it is its failure unless we know better. */
+/**
+ * A run that ended without a word. The tenant's code is what runs there: it is its failure unless
+ * we know better.
+ */
 const UNSAID: Failure = {
   type: 'failure',
   code: 'WORKLOAD_ERROR',

@@ -1,4 +1,7 @@
-/** Reads from a host at a bounded rate, so that a tenant who floods cannot occupy the supervisor's event loop. */
+/**
+ * Reads from a host at a bounded rate, so that a tenant who floods cannot occupy the supervisor's
+ * event loop.
+ */
 import type { Readable } from 'node:stream';
 
 /** Source: design/sandbox.md 3. */

@@ -1,8 +1,9 @@
 /**
  * Starts a function host: its directory, its sockets, its jail; what it says is conversation.ts.
  *
- * STARTING -> READY -> ENDED. It ends by itself (the tenant's code), or by a kill: idle or done with, it said something that
- * our host never says, or it did not end a run in time. When it has ended its directory is gone.
+ * STARTING -> READY -> ENDED. It ends by itself (the tenant's code), or by a kill: idle or done
+ * with, it said something that our host never says, or it did not end a run in time. When it has
+ * ended its directory is gone.
  */
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';

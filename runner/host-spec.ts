@@ -1,4 +1,7 @@
-/** What a function host is given in its jail: this Node, our host code and piscina, its own functions and sockets. */
+/**
+ * What a function host is given in its jail: this Node, our host code and piscina, its own
+ * functions and sockets.
+ */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +9,10 @@ import type { Jail, JailSpec, Mount } from './jail/ladder.ts';
 import { programMounts } from './jail/libs.ts';
 
 const MIB = 1024 * 1024;
-/** In bytes: 560 MiB for Node itself, then per thread 80 for its isolate and 288 of heap. Source: sandbox.md 8. */
+/**
+ * In bytes: 560 MiB for Node itself, then per thread 80 for its isolate and 288 of heap. Source:
+ * sandbox.md 8.
+ */
 const DATA_BYTES = (560 + 4 * (80 + 288)) * MIB;
 const TMP_BYTES = 64 * MIB;
 const FILE_BYTES = 64 * MIB;

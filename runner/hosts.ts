@@ -1,8 +1,9 @@
 /**
- * The function hosts of a runner: one process per project, spares that belong to nobody yet, one fresh process for each
- * introspection. A host that ended is forgotten; one that shall take no more runs ends when its last run is over; one
- * without runs ends after a while. A run goes to a host of its project with a free thread, else to a spare, else to a
- * new host: never more runs than threads.
+ * The function hosts of a runner: one process per project, spares that belong to nobody yet, one
+ * fresh process for each introspection. A host that ended is forgotten; one that shall take no more
+ * runs ends when its last run is over; one without runs ends after a while. A run goes to a host of
+ * its project with a free thread, else to a spare, else to a new host: never more runs than
+ * threads.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';

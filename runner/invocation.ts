@@ -1,9 +1,10 @@
 /**
- * One leased invocation -> one outcome. Side by side the bundle and a session; then the handler; then, whatever happened,
- * the session is closed, the log is sent, and core is told once.
+ * One leased invocation -> one outcome. Side by side the bundle and a session; then the handler;
+ * then, whatever happened, the session is closed, the log is sent, and core is told once.
  *
- * value, none, WORKLOAD_ERROR (the handler's own failure), TIMED_OUT (its time was over), INTERNAL_ERROR (no browser, the
- * browser was lost and the handler failed by it, no bundle, the runner is ending). A lost lease has no outcome: core ended it.
+ * value, none, WORKLOAD_ERROR (the handler's own failure), TIMED_OUT (its time was over),
+ * INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no bundle, the
+ * runner is ending). A lost lease has no outcome: core ended it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
@@ -70,7 +71,8 @@ async function run(work: InvocationWork, lines: RunLog, deps: InvocationDeps): P
       signal,
     );
     const [opened, found] = await Promise.all([opening, bundle]);
-    // at the deadline the session closes at once: the handler, whatever it does, drives nothing any more
+    // at the deadline the session closes at once: the handler, whatever it does, drives nothing any
+    // more
     signal.addEventListener('abort', () => void opened.close(GOING_AWAY, whyEnded(deadline)), {
       once: true,
     });

@@ -1,6 +1,8 @@
 /**
- * What this runner holds. Every lease is renewed at a third of its time; one that core does not answer back is lost, and so
- * is every lease when core could not be reached for twice a lease's time: its work is aborted. held -> dropped | lost.
+ * What this runner holds. Every lease is renewed at a third of its time; one that core does not
+ * answer back is lost, and so
+ * is every lease when core could not be reached for twice a lease's time: its work is aborted. held
+ * -> dropped | lost.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';
@@ -11,7 +13,9 @@ import type { Clients } from '../proto/services.ts';
 const RENEW_MAX = 1_000;
 
 export type Leases = {
-  /** From now on it is renewed. The signal aborts when it is lost; dispose when its work has ended. */
+  /**
+   * From now on it is renewed. The signal aborts when it is lost; dispose when its work has ended.
+   */
   hold(leaseId: string): Disposable & { lost: AbortSignal };
   held(): number;
   /** Settles when the signal aborts. */

@@ -1,6 +1,7 @@
 /**
- * Leases work of one kind and starts it: a long poll as wide as there are free places, again and again until told to stop.
- * Core unreachable: it keeps trying, with a growing pause. A superseded instance leases nothing more, for good.
+ * Leases work of one kind and starts it: a long poll as wide as there are free places, again and
+ * again until told to stop. Core unreachable: it keeps trying, with a growing pause. A superseded
+ * instance leases nothing more, for good.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';

@@ -1,4 +1,7 @@
-/** The way of handlers to the internet: an egress broker per host behind a unix socket, judged by jail/names.ts. */
+/**
+ * The way of handlers to the internet: an egress broker per host behind a unix socket, judged by
+ * jail/names.ts.
+ */
 import { once } from 'node:events';
 import { type BlockList, createServer } from 'node:net';
 import type { Log } from '../proto/log.ts';

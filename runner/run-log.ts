@@ -1,6 +1,7 @@
 /**
- * The log of one lease on its way to core: lines in order, numbered, in batches, soon after they were printed. The limit
- * of a run holds here again, for a host's own count is a tenant's word. Core unreachable: what waits is sent later.
+ * The log of one lease on its way to core: lines in order, numbered, in batches, soon after they
+ * were printed. The limit of a run holds here again, for a host's own count is a tenant's word.
+ * Core unreachable: what waits is sent later.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';

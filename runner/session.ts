@@ -1,8 +1,8 @@
 /**
  * One session: a Chrome of its own and the relay that clients reach it by.
  *
- * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser that is ending, then Chrome.
- * A Chrome that ends by itself aborts `lost`.
+ * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser
+ * that is ending, then Chrome. A Chrome that ends by itself aborts `lost`.
  */
 import type { Log } from '../proto/log.ts';
 import type { Chrome } from './chrome/launch.ts';
@@ -19,7 +19,10 @@ export type Session = {
   startedAt: number;
   /** Aborts when Chrome ended before the session was closed. */
   lost: AbortSignal;
-  /** Ends clients with a WebSocket close code, then Chrome. Resolves when both are gone; once or many times. */
+  /**
+   * Ends clients with a WebSocket close code, then Chrome. Resolves when both are gone; once or
+   * many times.
+   */
   close(code: number, reason: string): Promise<void>;
 };
 

@@ -1,8 +1,9 @@
 /**
- * What a handler prints, line by line, as it prints it. console.* and process.stdout/stderr.write of a thread are
- * replaced once; a line belongs to the run in whose asynchronous context it was printed, so what an earlier run left
- * behind never writes into a later one's log. Lines are posted synchronously: one printed before an endless loop arrives.
- * Limits: 64 KiB a line (cut), 1 MiB a run with 16 bytes counted for each line (one marker line, then silence).
+ * What a handler prints, line by line, as it prints it. console.* and process.stdout/stderr.write
+ * of a thread are replaced once; a line belongs to the run in whose asynchronous context it was
+ * printed, so what an earlier run left behind never writes into a later one's log. Lines are posted
+ * synchronously: one printed before an endless loop arrives. Limits: 64 KiB a line (cut), 1 MiB a
+ * run with 16 bytes counted for each line (one marker line, then silence).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Console } from 'node:console';
@@ -76,7 +77,8 @@ export function printingTo<T>(sink: LineSink, act: () => T): T {
 /** Replaces this thread's console and standard streams. Once, before any tenant's code. */
 export function captureConsole(): void {
   let level: Level | undefined;
-  // code that was started while the bundle loaded has no run of its own: it prints to the one that runs now
+  // code that was started while the bundle loaded has no run of its own: it prints to the one that
+  // runs now
   const sink = (): LineSink | undefined => runs.getStore() ?? current;
   const writer = (stream: 'stdout' | 'stderr', fallback: Level) => {
     const decoder = new StringDecoder('utf8');

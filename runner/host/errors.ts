@@ -1,4 +1,7 @@
-/** What a handler returned or threw, as text: values in, values out. A tenant's objects may lie, throw or be huge. */
+/**
+ * What a handler returned or threw, as text: values in, values out. A tenant's objects may lie,
+ * throw or be huge.
+ */
 import { dirname } from 'node:path';
 import { inspect, types } from 'node:util';
 import { cutToBytes } from './console.ts';
@@ -11,7 +14,9 @@ const toJson = JSON.stringify;
 /** Lines of a stack that are ours or the runtime's: they tell a user nothing. */
 const OWN_FRAME = /[/\\](?:runner[/\\]host|piscina[/\\](?:src|dist))[/\\]|\(?node:internal\//;
 
-/** JSON of a handler's value; undefined when it returned none. Throws an Error that says what to do. */
+/**
+ * JSON of a handler's value; undefined when it returned none. Throws an Error that says what to do.
+ */
 export function stringify(value: unknown): string | undefined {
   let json: string | undefined;
   try {
@@ -28,8 +33,8 @@ export function stringify(value: unknown): string | undefined {
 }
 
 /**
- * What was thrown, whatever it is: an Error, a text, null, an object that throws when it is read. `file` is the bundle:
- * its sources are named relative to its directory, as the user names them.
+ * What was thrown, whatever it is: an Error, a text, null, an object that throws when it is read.
+ * `file` is the bundle: its sources are named relative to its directory, as the user names them.
  */
 export function explain(thrown: unknown, file: string): ErrorText {
   if (!types.isNativeError(thrown) && !(thrown instanceof Error)) {

@@ -1,6 +1,7 @@
 /**
- * Whether a run left its thread as it found it: no new timers, sockets or other active resources, and every intrinsic
- * prototype with the properties it had. Globals and module state stay: they are what warm reuse is for, as on Lambda.
+ * Whether a run left its thread as it found it: no new timers, sockets or other active resources,
+ * and every intrinsic prototype with the properties it had. Globals and module state stay: they are
+ * what warm reuse is for, as on Lambda.
  */
 import process from 'node:process';
 

@@ -1,6 +1,7 @@
 /**
- * The ways out of a jail that has no network: a port of its loopback, piped byte by byte to a unix socket of the
- * supervisor. So a connect URL stays an ordinary ws://127.0.0.1:9222/… and drivers run unpatched.
+ * The ways out of a jail that has no network: a port of its loopback, piped byte by byte to a unix
+ * socket of the supervisor. So a connect URL stays an ordinary ws://127.0.0.1:9222/… and drivers
+ * run unpatched.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -12,7 +13,8 @@ export async function openLoopback(port: number, socketPath: string): Promise<nu
   const server = createServer({ noDelay: true }, (inside) => {
     const outside = connect(socketPath);
     inside.pipe(outside).pipe(inside);
-    // one side that breaks takes the other along; the supervisor and the driver each see it as a closed connection
+    // one side that breaks takes the other along; the supervisor and the driver each see it as a
+    // closed connection
     inside.on('error', () => outside.destroy());
     outside.on('error', () => inside.destroy());
     inside.on('close', () => outside.destroy());

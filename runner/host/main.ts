@@ -1,11 +1,13 @@
 /**
- * The function host: runs in the jail, one per project, holds no credentials of ours. It connects to the supervisor's
- * control socket, says ready, then runs what it is told to; when that socket closes it exits, whatever its threads do.
- * Argv: control socket, CDP socket, CDP port (0 takes a free one), egress socket or '-', functions directory.
+ * The function host: runs in the jail, one per project, holds no credentials of ours. It connects
+ * to the supervisor's control socket, says ready, then runs what it is told to; when that socket
+ * closes it exits, whatever its threads do. Argv: control socket, CDP socket, CDP port (0 takes a
+ * free one), egress socket or '-', functions directory.
  */
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import process from 'node:process';
+import { handlerEnv } from './config.ts';
 import { openLoopback } from './loopback.ts';
 import {
   encode,
@@ -20,22 +22,10 @@ import { openThreads, type Threads } from './threads.ts';
 
 /** Where HTTP_PROXY points; see runner/hosts.ts. */
 const EGRESS_PORT = 3128;
-/** What a handler finds in process.env. */
-const PASSED_ON = [
-  ...['HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_ENV', 'NODE_USE_ENV_PROXY'],
-  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
-];
-
 async function hostMain(): Promise<void> {
   const [control = '', cdp = '', cdpPort = '0', egress = '-', functions = ''] =
     process.argv.slice(2);
-  const env = Object.fromEntries(
-    PASSED_ON.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value] as const];
-    }),
-  );
-  const threads = openThreads(env);
+  const threads = openThreads(handlerEnv());
   const port = await openLoopback(Number(cdpPort), cdp);
   if (egress !== '-') await openLoopback(EGRESS_PORT, egress);
   serve(control, { threads, functions, cdpPort: port });

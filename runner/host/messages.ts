@@ -1,8 +1,9 @@
 /**
- * What the supervisor and a function host say to each other, and how it is framed: u32 big-endian length, then one JSON
- * object; a frame may carry one text after the object, divided by a line break (JSON.stringify writes none), so that a
- * result's JSON crosses as it is and is not escaped again. Both readers check everything they use: an invalid frame
- * throws FrameError, and the supervisor answers that with SIGKILL, for a host's words are a tenant's words.
+ * What the supervisor and a function host say to each other, and how it is framed: u32 big-endian
+ * length, then one JSON object; a frame may carry one text after the object, divided by a line
+ * break (JSON.stringify writes none), so that a result's JSON crosses as it is and is not escaped
+ * again. Both readers check everything they use: an invalid frame throws FrameError, and the
+ * supervisor answers that with SIGKILL, for a host's words are a tenant's words.
  */
 
 /** Of a frame of the host, in bytes: a result of 6 MiB with its object fits. */
@@ -75,7 +76,10 @@ function framed(head: object, text?: string): Buffer {
   return bytes;
 }
 
-/** Cuts a stream of bytes into frames, whatever the sizes of its chunks. Throws FrameError; it is of no use afterwards. */
+/**
+ * Cuts a stream of bytes into frames, whatever the sizes of its chunks. Throws FrameError; it is of
+ * no use afterwards.
+ */
 export class FrameReader {
   readonly #maxBytes: number;
   readonly #header = Buffer.alloc(HEADER_BYTES);

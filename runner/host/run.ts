@@ -1,8 +1,11 @@
 /**
- * One run on the host: a task, the port that its thread speaks on, and what becomes of it as frames.
+ * One run on the host: a task, the port that its thread speaks on, and what becomes of it as
+ * frames.
  *
- * log* -> result | manifests | error -> done. A thread that ends without an outcome gets one here, by how it ended; an
- * aborted run has none: the supervisor knows why it aborted. done comes last, when the thread is free or gone.
+ * log* -> result | manifests | error -> done. A thread that ends without an outcome gets one here,
+ * by how it ended; an
+ * aborted run has none: the supervisor knows why it aborted. done comes last, when the thread is
+ * free or gone.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,11 +21,17 @@ import {
 import type { Threads } from './threads.ts';
 import type { Said, Task } from './worker.ts';
 
-/** Ours: from the abort of ctx.signal to the end of the thread; the supervisor kills the host at 1,000. */
+/**
+ * Ours: from the abort of ctx.signal to the end of the thread; the supervisor kills the host at
+ * 1,000.
+ */
 const ABORT_GRACE_MS = 200;
 /** Ours: a thread that was ended closes its port within a few ms. */
 const PORT_CLOSE_MS = 500;
-/** Ours: from the outcome to the word that the thread is clean or not; a thread that is kept busy never says it. */
+/**
+ * Ours: from the outcome to the word that the thread is clean or not; a thread that is kept busy
+ * never says it.
+ */
 const SETTLE_MAX_MS = 500;
 /** In characters of one log frame: far below the limit of a frame. Ours. */
 const LOG_FRAME_CHARACTERS = 512 * 1024;

@@ -1,18 +1,25 @@
 /**
- * The threads of a host: one piscina pool. A thread starts unbound, is bound to the bundle of its first task, and takes
- * tasks of that bundle only. A task goes to an idle thread of its bundle, else to an unbound one, else to a new one; when
- * all places are bound, the one idle for longest is ended first. Aborting a task is how its thread is retired: the pool
- * replaces it and never offers it work again.
+ * The threads of a host: one piscina pool. A thread starts unbound, is bound to the bundle of its
+ * first task, and takes
+ * tasks of that bundle only. A task goes to an idle thread of its bundle, else to an unbound one,
+ * else to a new one; when all places are bound, the one idle for longest is ended first. Aborting a
+ * task is how its thread is retired: the pool replaces it and never offers it work again.
  */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina, queueOptionsSymbol as queueOptions } from 'piscina';
 import type { Task } from './worker.ts';
 
-/** Ours: a handler waits for its browser most of the time, so more threads than cores pay. Source: sandbox.md 3. */
+/**
+ * Ours: a handler waits for its browser most of the time, so more threads than cores pay. Source:
+ * sandbox.md 3.
+ */
 export const THREADS_MAX = 4;
 const IDLE_TIMEOUT_MS = 60_000;
-/** In MiB, per thread. codeRange: an isolate maps 528 MiB of it unasked, which RLIMIT_DATA counts. Source: sandbox.md 8. */
+/**
+ * In MiB, per thread. codeRange: an isolate maps 528 MiB of it unasked, which RLIMIT_DATA counts.
+ * Source: sandbox.md 8.
+ */
 const RESOURCE_LIMITS = {
   maxOldGenerationSizeMb: 256,
   maxYoungGenerationSizeMb: 32,
@@ -74,7 +81,10 @@ export function openThreads(env: Record<string, string>): Threads {
   };
 }
 
-/** Ends the thread that has been idle for longest when neither its bundle's nor an unbound one can take a new task. */
+/**
+ * Ends the thread that has been idle for longest when neither its bundle's nor an unbound one can
+ * take a new task.
+ */
 async function makeRoom(
   pool: Piscina,
   bound: Map<number, Bound>,

@@ -1,10 +1,13 @@
 /**
- * Runs on a thread of the host. It starts unbound; a task names a bundle, which is loaded inside the task, under the
+ * Runs on a thread of the host. It starts unbound; a task names a bundle, which is loaded inside
+ * the task, under the
  * task's deadline, and stays: the thread belongs to that bundle from then on. One task at a time.
  *
  * task -> load -> handler -> post the outcome -> settle -> clean: the task ends, the thread is kept
- *                                                       -> not clean: the task never ends, the host retires the thread
- * Everything a task says goes over its own port, so order is kept and the port's end is the end of what it said.
+ *                                                       -> not clean: the task never ends, the host
+ *                                                       retires the thread
+ * Everything a task says goes over its own port, so order is kept and the port's end is the end of
+ * what it said.
  */
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -103,7 +106,10 @@ async function load(file: string): Promise<Bundle> {
   return { definitions, manifests };
 }
 
-/** Whether the thread is as it was after its bundle was loaded; what is on its way out gets a moment. */
+/**
+ * Whether the thread is as it was after its bundle was loaded; what is on its way out gets a
+ * moment.
+ */
 async function isSettled(): Promise<boolean> {
   for (let waitedMs = 0; waitedMs < SETTLE_MS; waitedMs += SETTLE_STEP_MS) {
     if (isClean(process.getActiveResourcesInfo())) return true;

@@ -1,4 +1,7 @@
-/** Handlers in real hosts in the real jail: each outcome, each limit, and what one run must not do to another. */
+/**
+ * Handlers in real hosts in the real jail: each outcome, each limit, and what one run must not do
+ * to another.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MARKER } from '../../runner/host/limits.ts';
@@ -216,7 +219,8 @@ test('projects have processes of their own', async () => {
 
 test('frames forged for an invocation that is not its own kill the host', async () => {
   await using yard = await openYard();
-  // what a tenant reaches who has taken over the main thread: here the frame is written by the socket's descriptor
+  // what a tenant reaches who has taken over the main thread: here the frame is written by the
+  // socket's descriptor
   const forge = `const fs = await import('node:fs');
     const body = JSON.stringify({ type: 'log', id: 'someone-else', lines: [] });
     const frame = Buffer.alloc(4 + body.length); frame.writeUInt32BE(body.length); frame.write(body, 4);

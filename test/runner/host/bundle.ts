@@ -1,4 +1,7 @@
-/** A function host's surroundings for tests: a jail, a run directory, hand-written bundles, a relay that counts. */
+/**
+ * A function host's surroundings for tests: a jail, a run directory, hand-written bundles, a relay
+ * that counts.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,0 +1,15 @@
+/** What a handler finds in process.env: a list, so that nothing of the host's own slips in. */
+import process from 'node:process';
+
+const PASSED_ON = [
+  ...['HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_ENV', 'NODE_USE_ENV_PROXY'],
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
+];
+
+export function handlerEnv(): Record<string, string> {
+  const passed = PASSED_ON.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(passed);
+}

@@ -1,0 +1,78 @@
+/**
+ * What a runner needs of its machine: a jail that works, a Chrome that works in it, function hosts.
+ */
+import { join } from 'node:path';
+import type { Log } from '../proto/log.ts';
+import { findChrome } from './chrome/find.ts';
+import { type Chrome, launchChrome } from './chrome/launch.ts';
+import { type ChromePool, openChromePool, type TakeOptions } from './chrome/pool.ts';
+import { probeChrome } from './chrome/probe.ts';
+import type { Config } from './config.ts';
+import { type Hosts, openHosts } from './hosts.ts';
+import { canNest } from './jail/bwrap.ts';
+import { openEgress } from './jail/egress.ts';
+import { type Jail, openJail } from './jail/ladder.ts';
+import { openOutlet } from './outlet.ts';
+
+/** What the operator must mend; its message is the line that is printed. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError';
+}
+
+export type Machine = { jail: Jail; chromes: ChromePool; hosts: Hosts; runDir: string };
+
+/**
+ * Opens it; what it opened is closed with `closing`. Throws OperatorError, JailError,
+ * ChromeNotFound.
+ */
+export async function openMachine(options: {
+  config: Config;
+  log: Log;
+  runDir: string;
+  closing: AsyncDisposableStack;
+}): Promise<Machine> {
+  const { config, log, runDir, closing } = options;
+  const { allow, dataDir } = config;
+  const jail = await openJail({ sandbox: config.sandbox, log });
+  const engine = await findChrome({
+    cacheDir: join(dataDir, 'cache', 'chromium'),
+    log,
+    ...(config.chrome === undefined ? {} : { program: config.chrome }),
+  });
+  const hasSandbox = await canNest(jail, log);
+  const launch = (wanted: TakeOptions): Promise<Chrome> =>
+    launchChrome({
+      engine,
+      jail,
+      hasSandbox,
+      runDir,
+      egress: openEgress({ allow, log }),
+      log,
+      ...wanted,
+    });
+  await probe(launch, log);
+  const chromes = openChromePool({
+    launch,
+    spares: config.chromeSpares,
+    max: config.invocationsMax,
+    log,
+  });
+  closing.defer(() => chromes.close());
+  const outlet = openOutlet({ allow, log });
+  const hosts = openHosts({ jail, runDir, spares: config.hostSpares, outlet, log });
+  closing.use(hosts);
+  return { jail, chromes, hosts, runDir };
+}
+
+async function probe(launch: (wanted: TakeOptions) => Promise<Chrome>, log: Log): Promise<void> {
+  try {
+    const chrome = await launch({});
+    try {
+      log.info({ chrome: await probeChrome(chrome, log) }, 'Chrome works');
+    } finally {
+      await chrome.close();
+    }
+  } catch (error) {
+    throw new OperatorError(`Chrome does not work here: ${(error as Error).message}`);
+  }
+}

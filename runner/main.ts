@@ -1,0 +1,199 @@
+/**
+ * `tabern runner`: runs handlers, builds and Chrome, and leases that work from core.
+ *
+ * starting (sweep after dead runners, jail, Chrome, hosts, register) -> leasing -> draining (leases
+ * no more; 20 s for what
+ * runs) -> ended: no process and no directory is left. A closed IPC channel means that `tabern
+ * serve` is gone: no draining. Code 78: the machine lacks something that a restart does not bring;
+ * one line says what.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
+import { Fault } from '../proto/errors.ts';
+import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
+import { type Log, openLog } from '../proto/log.ts';
+import { type CallOptions, Channel } from '../proto/rpc.ts';
+import { type Clients, remoteClients } from '../proto/services.ts';
+import { runBuild } from './build.ts';
+import { openBundles } from './bundles.ts';
+import { ChromeNotFound } from './chrome/find.ts';
+import { type Config, readConfig } from './config.ts';
+import { runInvocation } from './invocation.ts';
+import { JailError } from './jail/ladder.ts';
+import { openLeases } from './leases.ts';
+import { workLoop } from './loop.ts';
+import { type Machine, OperatorError, openMachine } from './machine.ts';
+import { isPassing } from './run-log.ts';
+import { makeRunDir, sweepRuns } from './sweep.ts';
+
+/** EX_CONFIG: nothing that a restart mends. */
+const OPERATOR_EXIT_CODE = 78;
+/** Ours: below the 27 s after which `tabern serve` kills it. */
+const DRAIN_MS = 20_000;
+/** In bytes: the kernel's limit of a unix socket's path. */
+const SOCKET_PATH_MAX_BYTES = 107;
+const REGISTER_PAUSE_MS = 500;
+/** Core refused the runner's token. */
+const REFUSED: readonly string[] = ['API_KEY_MISSING', 'API_KEY_INVALID', 'TOKEN_REQUIRED'];
+
+/** Ends: `asked` leases no more, `stopped` aborts what still runs. */
+type Ends = { asked: AbortSignal; stopped: AbortSignal };
+type Core = { clients: Clients; call: CallOptions };
+
+/** Runs until it is asked to end; then ends the process. */
+export async function runnerMain(): Promise<void> {
+  const config = readConfig();
+  const log = openLog({ role: 'runner', level: config.logLevel });
+  const ends = listenForEnd(log);
+  try {
+    await runRunner(config, log, ends);
+  } catch (error) {
+    if (!isForOperator(error)) throw error;
+    process.stderr.write(`tabern runner: ${error.message}\n`);
+    process.exit(OPERATOR_EXIT_CODE);
+  }
+  process.exit(0); // an idle connection or a handle of a library keeps nothing alive
+}
+
+async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
+  await using closing = new AsyncDisposableStack();
+  const runRoot = join(config.dataDir, 'run');
+  const gone = await sweepRuns(runRoot);
+  if (gone.length > 0) log.info({ runs: gone.length }, 'cleaned up after runners that died');
+  const runDir = await makeRunDir(runRoot);
+  closing.defer(() => rm(runDir, { recursive: true, force: true, maxRetries: 5 }));
+  checkPathLength(runDir);
+
+  const channel = closing.use(new Channel(config.core, credentialsFor(config.core)));
+  const core: Core = {
+    clients: remoteClients(channel),
+    call: { metadata: { authorization: `Bearer ${config.token}` } },
+  };
+  const machine = await openMachine({ config, log, runDir, closing });
+  await lease({ config, log, ends, core, machine });
+}
+
+async function lease(options: {
+  config: Config;
+  log: Log;
+  ends: Ends;
+  core: Core;
+  machine: Machine;
+}): Promise<void> {
+  const { config, log, ends, core, machine } = options;
+  const { clients, call } = core;
+  const { chromes, hosts, runDir } = machine;
+  const cacheDir = join(config.dataDir, 'cache');
+  const now = Date.now;
+  const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
+  const runner = { runnerId: await runnerId(config.dataDir), instanceId: randomUUID() };
+  const leaseMs = await register(core, runner, { log, ends });
+  if (leaseMs === undefined) return;
+  const over = new AbortController();
+  const leases = openLeases({ ...core, runner, leaseMs, log, now, signal: over.signal });
+  log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
+
+  const shared = { ...core, runner, leases, log, signal: ends.asked };
+  const build = { runDirectory: runDir, cacheDirectory: cacheDir, env: config.env };
+  await Promise.all([
+    workLoop({
+      ...shared,
+      kind: 'INVOCATION',
+      max: config.invocationsMax,
+      async run({ leaseId, item }: Work, lost) {
+        if (item?.$case !== 'invocation') return;
+        const deps = { ...core, bundles, chromes, hosts, log, now, lost, stopped: ends.stopped };
+        await runInvocation(item.value, leaseId, deps);
+      },
+    }),
+    workLoop({
+      ...shared,
+      kind: 'BUILD',
+      max: config.buildsMax,
+      async run({ leaseId, item }: Work, lost) {
+        if (item?.$case !== 'build') return;
+        const signal = AbortSignal.any([lost, ends.stopped]);
+        await runBuild(item.value, leaseId, { clients, call, hosts, config: build, log, signal });
+      },
+    }),
+  ]);
+  over.abort();
+  await leases.renewing;
+}
+
+/** The lease's time; undefined when the end came first. */
+async function register(
+  { clients, call }: Core,
+  runner: { runnerId: string; instanceId: string },
+  { log, ends }: { log: Log; ends: Ends },
+): Promise<number | undefined> {
+  while (!ends.asked.aborted) {
+    try {
+      return (await clients.runners.registerRunner(runner, call)).leaseMs;
+    } catch (error) {
+      if (error instanceof Fault && REFUSED.includes(error.reason)) {
+        throw new OperatorError('core refused the runner token: set TABERN_RUNNER_TOKEN to core’s');
+      }
+      if (!isPassing(error)) throw error;
+      log.warn({ error: String(error) }, 'core cannot be reached yet');
+      await sleep(REGISTER_PAUSE_MS);
+    }
+  }
+  return undefined;
+}
+
+/** A socket file is guarded by its mode; what crosses a network carries a token and needs TLS. */
+function credentialsFor(address: string): ChannelCredentials {
+  return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
+}
+
+/** The same over restarts: one per data directory. */
+async function runnerId(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'keys', 'runner.id');
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const id = randomUUID();
+  await mkdir(join(dataDir, 'keys'), { recursive: true, mode: 0o700 });
+  await writeFile(path, `${id}\n`, { mode: 0o600 });
+  return id;
+}
+
+function listenForEnd(log: Log): Ends {
+  const asked = new AbortController();
+  const stopped = new AbortController();
+  const drain = (signal: NodeJS.Signals): void => {
+    if (asked.signal.aborted) return;
+    log.info({ signal }, 'leasing no more');
+    asked.abort();
+    setTimeout(() => stopped.abort(), DRAIN_MS).unref();
+  };
+  process.on('SIGTERM', drain);
+  process.on('SIGINT', drain);
+  process.on('disconnect', () => {
+    log.warn('the parent is gone: ending everything');
+    asked.abort();
+    stopped.abort();
+  });
+  return { asked: asked.signal, stopped: stopped.signal };
+}
+
+function checkPathLength(runDir: string): void {
+  const longest = join(runDir, 'h999999', 'egress.sock');
+  if (Buffer.byteLength(longest) <= SOCKET_PATH_MAX_BYTES) return;
+  throw new OperatorError(
+    `the data directory's path is too long for sockets in it: ${Buffer.byteLength(longest)} of ` +
+      `${SOCKET_PATH_MAX_BYTES} bytes. Set TABERN_DATA to a shorter one`,
+  );
+}
+
+function isForOperator(error: unknown): error is Error {
+  return (
+    error instanceof OperatorError || error instanceof JailError || error instanceof ChromeNotFound
+  );
+}
