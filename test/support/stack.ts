@@ -15,7 +15,7 @@ import {
   processesNaming,
   stillRunning,
 } from './processes.ts';
-import { endService, startService } from './service.ts';
+import { endService, startService } from './serve.ts';
 import { tempDirectory } from './temp.ts';
 
 /** SIGTERM drains for 30 s at most (reliability.md R3); a test's few requests end sooner. */
