@@ -1,7 +1,8 @@
 /**
- * Unpacks a project's archive. Guarantee: nothing is written outside the directory, and nothing in it leads outside.
- * The whole archive is read twice: first every entry is checked, then what belongs to the project is written. Anything
- * that a packer of sources would never make ends the build with the name of the entry.
+ * Unpacks a project's archive. Guarantee: nothing is written outside the directory, and nothing in
+ * it leads outside. The whole archive is read twice: first every entry is checked, then what
+ * belongs to the project is written. Anything that a packer of sources would never make ends the
+ * build with the name of the entry.
  */
 import { createReadStream } from 'node:fs';
 import { lstat, realpath, unlink } from 'node:fs/promises';
@@ -19,7 +20,9 @@ const RATIO_MAX = 300;
 const HEADER_BYTES = 512;
 const ENTRY_DEPTH_MAX = 64;
 
-/** Not the project's own: dependencies come from the lock file, settings of npm from the operator. */
+/**
+ * Not the project's own: dependencies come from the lock file, settings of npm from the operator.
+ */
 const SKIPPED = /(?:^|\/)(?:node_modules|\.git|\.npmrc)(?:\/|$)|^\.browserbase(?:\/|$)/;
 
 export type ArchiveLimits = { entriesMax: number; unpackedMaxBytes: number };
@@ -44,7 +47,8 @@ export async function unpack(
     maxDecompressionRatio: RATIO_MAX,
     filter: (path, entry) => {
       if (SKIPPED.test(posix.normalize(path))) return false;
-      // Only the owner's x bit counts: no setuid, nothing writable for all, nothing the owner cannot read.
+      // Only the owner's x bit counts: no setuid, nothing writable for all, nothing the owner
+      // cannot read.
       if ('header' in entry) entry.mode = mode(entry);
       return true;
     },
@@ -145,7 +149,10 @@ function checkParents(name: string, { links }: Checked): void {
 
 // --- after the second ---
 
-/** Names alone do not tell where a link through other links leads; a link to what was skipped leads nowhere. */
+/**
+ * Names alone do not tell where a link through other links leads; a link to what was skipped leads
+ * nowhere.
+ */
 async function settleLink(root: string, name: string): Promise<void> {
   const path = join(root, name);
   const found = await lstat(path).catch(absent);

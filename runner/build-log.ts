@@ -1,6 +1,7 @@
 /**
- * The log of a build on its way to core: numbered lines, sent in batches, in order, one batch at a time. A batch that
- * fails is sent again with the same numbers, so no line is lost or doubled. A log that cannot be sent never fails a build.
+ * The log of a build on its way to core: numbered lines, sent in batches, in order, one batch at a
+ * time. A batch that fails is sent again with the same numbers, so no line is lost or doubled. A
+ * log that cannot be sent never fails a build.
  */
 import type { AppendLogsRequest_Line } from '../proto/gen/tabern/v1/runners.pb.ts';
 

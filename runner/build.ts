@@ -1,8 +1,10 @@
 /**
- * One leased build -> functions, or a cause. download -> unpack -> install -> bundle -> introspect -> upload -> complete.
+ * One leased build -> functions, or a cause. download -> unpack -> install -> bundle -> introspect
+ * -> upload -> complete.
  *
- * Guarantee: whatever happens, core is told one outcome, the log says what the author can do, and the build's directory
- * is gone. Nothing of the project runs here: the bundle runs in a function host, as its handlers will.
+ * Guarantee: whatever happens, core is told one outcome, the log says what the author can do, and
+ * the build's directory is gone. Nothing of the project runs here: the bundle runs in a function
+ * host, as its handlers will.
  */
 import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, open, realpath, rm, stat } from 'node:fs/promises';
@@ -16,13 +18,16 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { unpack } from './archive.ts';
 import { type BuildLog, type Level, openBuildLog } from './build-log.ts';
-import { type Bundle, BundleError, bundle } from './bundle.ts';
+import { type Bundle, bundle } from './bundle.ts';
+import { BundleError } from './bundle-error.ts';
 import { BuildFailure } from './failure.ts';
 import { install } from './install.ts';
 import { readManifests } from './manifest.ts';
 import { retried } from './retry.ts';
 
-/** Ours: a bundle that does not settle in this time has an open handle or a loop at its top level. */
+/**
+ * Ours: a bundle that does not settle in this time has an open handle or a loop at its top level.
+ */
 const INTROSPECT_TIMEOUT_MS = 30_000;
 /** In bytes. Source: blobs.proto. */
 const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
@@ -68,7 +73,10 @@ export type BuildDeps = {
 type Step = BuildDeps & { work: BuildWork; leaseId: string; directory: string; lines: BuildLog };
 type Outcome = NonNullable<CompleteBuildRequest['outcome']>;
 
-/** Builds, and tells core how it ended. Resolves when nothing of it is left; never rejects for a reason of the build. */
+/**
+ * Builds, and tells core how it ended. Resolves when nothing of it is left; never rejects for a
+ * reason of the build.
+ */
 export async function runBuild(work: BuildWork, leaseId: string, deps: BuildDeps): Promise<void> {
   const { clients, call, log } = deps;
   const lines = openBuildLog({
@@ -144,7 +152,7 @@ async function checkEntrypoint(root: string, entrypoint: string): Promise<void> 
   if (found?.isFile()) return;
   throw new BuildFailure(
     'BUILD_ERROR',
-    `the archive has no file ${JSON.stringify(entrypoint)}; publish from the folder that the entry path starts in`,
+    `the archive has no file ${JSON.stringify(entrypoint)}; publish from the project's folder`,
   );
 }
 
@@ -156,7 +164,8 @@ async function compile(step: Step, paths: { root: string; outFile: string }): Pr
     for (const warning of made.warnings) lines.line('warn', warning);
     const size = `${(made.size / 1024).toFixed(0)} KiB`;
     if (made.size > BUNDLE_MAX_BYTES) {
-      const problem = `the bundle is ${size}, the limit is ${BUNDLE_MAX_BYTES / 1024} KiB; use smaller packages`;
+      const limit = `${BUNDLE_MAX_BYTES / 1024} KiB`;
+      const problem = `the bundle is ${size}, the limit is ${limit}; use smaller packages`;
       throw new BuildFailure('BUILD_ERROR', problem);
     }
     lines.line('info', `bundled, ${size}`);
@@ -196,7 +205,9 @@ async function upload({ clients, call, leaseId, signal }: Step, file: string): P
   return blobId;
 }
 
-/** Every way to fail, as the author reads it. What is our fault is logged here, once, and only here. */
+/**
+ * Every way to fail, as the author reads it. What is our fault is logged here, once, and only here.
+ */
 function failed(
   error: unknown,
   {

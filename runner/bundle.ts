@@ -1,21 +1,30 @@
 /**
- * From a project's sources to one ES module that a function host can import: its own code, its dependencies and our SDK.
- * Guarantee: whatever ends up in the bundle was read from inside the project's directory, after following every link.
- * A bundle exports `definitions` and `manifests` (runner/sdk/README.md). Nothing of the project runs here.
+ * From a project's sources to one ES module that a function host can import: its own code, its
+ * dependencies and our SDK. Guarantee: whatever ends up in the bundle was read from inside the
+ * project's directory, after following every link. A bundle exports `definitions` and `manifests`
+ * (runner/sdk/README.md). Nothing of the project runs here.
  */
 import { createHash } from 'node:crypto';
 import { access, readFile, realpath, writeFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
-import { basename, isAbsolute, join, relative, sep } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import { type BuildOptions, context, type Message, type Plugin, type PluginBuild } from 'esbuild';
+import { BundleError, lines } from './bundle-error.ts';
+import { prepared } from './dependency.ts';
 
-/** What stands for our SDK: the published one is replaced by it, so that its runtime loop never starts. */
+/**
+ * What stands for our SDK: the published one is replaced by it, so that its runtime loop never
+ * starts.
+ */
 const SDK_NAMES = ['tabern', '@browserbasehq/sdk-functions'];
 const SDK_DIRECTORY = join(import.meta.dirname, 'sdk');
 const SDK_NAMESPACE = 'tabern';
 const REGISTRY = 'tabern:registry';
 
-/** CommonJS dependencies expect these three. The names are ours: a source may declare its own `__dirname`. */
+/**
+ * CommonJS dependencies expect these three. The names are ours: a source may declare its own
+ * `__dirname`.
+ */
 const BANNER = [
   "import { createRequire as __tabernCreateRequire } from 'node:module';",
   "import { fileURLToPath as __tabernToPath } from 'node:url';",
@@ -23,18 +32,13 @@ const BANNER = [
   "const __tabernDirectory = __tabernToPath(new URL('.', import.meta.url));",
 ].join('');
 
-/** esbuild's stand-in for require, which renames a `require` of the project's own; without it the name is the project's. */
+/**
+ * esbuild's stand-in for require, which renames a `require` of the project's own; without it the
+ * name is the project's.
+ */
 const NEEDS_REQUIRE = 'typeof require!=="undefined"?require:';
 /** Goes before the banner, on its line, so that the source map stays right. */
 const REQUIRE = Buffer.from('const require=__tabernCreateRequire(import.meta.url);');
-
-/** playwright finds these two files by a path it computes, which no bundler can follow. */
-const PLAYWRIGHT_JSON =
-  /require\((?:[\w.]+\.)?join\((?:packageRoot|__dirname)(?:, "\.\.")*, "(package|browsers)\.json"\)\)/g;
-const PLAYWRIGHT_ROOT = /^.*[/\\]node_modules[/\\](?:playwright|playwright-core)(?=[/\\]lib[/\\])/;
-
-/** Enough to see what is wrong; the rest is usually its consequence. */
-const ERRORS_SHOWN_MAX = 10;
 
 export type BundleOptions = {
   /** The project's directory. */
@@ -54,12 +58,10 @@ export type Bundle = {
   warnings: string[];
 };
 
-/** What the author of the project can mend; each line of the message reads `file:line: message`. */
-export class BundleError extends Error {
-  override readonly name = 'BundleError';
-}
-
-/** Bundles a project whose dependencies are installed. Throws BundleError; the signal's reason when it aborts. */
+/**
+ * Bundles a project whose dependencies are installed. Throws BundleError; the signal's reason when
+ * it aborts.
+ */
 export async function bundle(options: BundleOptions): Promise<Bundle> {
   const root = await realpath(options.root);
   const hasTsconfig = await access(join(root, 'tsconfig.json')).then(
@@ -81,7 +83,8 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
     banner: { js: BANNER },
     define: { __filename: '__tabernFile', __dirname: '__tabernDirectory' },
     plugins: [projectPlugin(root)],
-    // Without one of its own, a project must not be compiled by the settings of some directory above it.
+    // Without one of its own, a project must not be compiled by the settings of some directory
+    // above it.
     ...(hasTsconfig ? {} : { tsconfigRaw: '{}' }),
   };
   const first = await compile(base, entry(options.entrypoint), root, options.signal);
@@ -99,7 +102,10 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
   };
 }
 
-/** The module that becomes the bundle. `zod` names zod 4's core, whose conversion serves schemas that lack their own. */
+/**
+ * The module that becomes the bundle. `zod` names zod 4's core, whose conversion serves schemas
+ * that lack their own.
+ */
 function entry(entrypoint: string, zod?: string): string {
   const imports = `import ${JSON.stringify(`./${entrypoint}`)};`;
   if (!zod) return `${imports} export { definitions, manifests } from '${REGISTRY}';`;
@@ -140,19 +146,6 @@ async function compile(base: BuildOptions, source: string, root: string, signal:
   }
 }
 
-/** What esbuild says, without a path of this machine and without a word of a file that is not the project's. */
-function lines(messages: Message[], root: string): string[] {
-  const said = messages.slice(0, ERRORS_SHOWN_MAX).map(({ text, location }) => {
-    const inside = text.replaceAll(root + sep, '').replaceAll(root, '.');
-    if (!location || location.file === 'entry') return inside;
-    const { file, line } = location;
-    if (isAbsolute(file) || file.startsWith('..')) return 'a file outside the project was refused';
-    return `${file}:${line}: ${inside}`;
-  });
-  const more = messages.length - said.length;
-  return more > 0 ? [...said, `and ${more} more`] : said;
-}
-
 // --- the plugin ---
 
 function projectPlugin(root: string): Plugin {
@@ -167,7 +160,10 @@ function projectPlugin(root: string): Plugin {
   };
 }
 
-/** What a specifier means before any lookup: Deno's prefixes, Node's own modules, and what cannot be. */
+/**
+ * What a specifier means before any lookup: Deno's prefixes, Node's own modules, and what cannot
+ * be.
+ */
 function specifiers(build: PluginBuild): void {
   build.onResolve({ filter: /^https?:/ }, ({ path }) => ({
     errors: [{ text: `https: imports are refused; install a package instead of ${path}` }],
@@ -176,7 +172,8 @@ function specifiers(build: PluginBuild): void {
     errors: [{ text: `jsr: imports are not supported; install a package instead of ${path}` }],
   }));
   build.onResolve({ filter: /^npm:/ }, ({ path, kind, resolveDir }) => {
-    // npm:@scope/name@1.2.3/path -> @scope/name/path: which version it is, the lock file has decided.
+    // npm:@scope/name@1.2.3/path -> @scope/name/path: which version it is, the lock file has
+    // decided.
     const name = path.slice('npm:'.length).replace(/^\/?((?:@[^/]+\/)?[^@/]+)(?:@[^/]*)?/, '$1');
     return build.resolve(name, { kind, resolveDir });
   });
@@ -188,7 +185,10 @@ function specifiers(build: PluginBuild): void {
   }));
 }
 
-/** A file that only defines functions looks unused under `"sideEffects": false`: the project's own files are kept. */
+/**
+ * A file that only defines functions looks unused under `"sideEffects": false`: the project's own
+ * files are kept.
+ */
 function sideEffects(build: PluginBuild): void {
   build.onResolve(
     { filter: /^\.\.?\// },
@@ -228,27 +228,9 @@ function files(build: PluginBuild, root: string): void {
     const within = relative(root, real);
     if (within.startsWith('..') || isAbsolute(within)) return { errors: [{ text: outside(path) }] };
     if (!within.includes('node_modules') || !/\.[cm]?js$/.test(real)) return undefined;
-    let contents = await readFile(real, 'utf8');
-    const playwright = PLAYWRIGHT_ROOT.exec(real)?.[0];
-    if (playwright) {
-      contents = contents.replace(PLAYWRIGHT_JSON, (_, name: string) => {
-        return `require(${JSON.stringify(join(playwright, `${name}.json`))})`;
-      });
-    }
-    return { contents: contents + nameOnly(basename(real)), loader: 'js' };
+    const contents = prepared(real, await readFile(real, 'utf8'));
+    return { contents, loader: 'js' };
   });
-}
-
-/** Frames of a dependency name its file and no line: with its sources, playwright-core alone maps to 14 MB. */
-function nameOnly(file: string): string {
-  const map = JSON.stringify({
-    version: 3,
-    sources: [file],
-    sourcesContent: [''],
-    mappings: 'AAAA',
-  });
-  const data = Buffer.from(map).toString('base64');
-  return `\n//# sourceMappingURL=data:application/json;base64,${data}`;
 }
 
 function outside(path: string): string {

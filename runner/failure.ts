@@ -1,4 +1,7 @@
-/** Why a build failed, in words for its author: thrown by a step of a build, turned into the build's cause by build.ts. */
+/**
+ * Why a build failed, in words for its author: thrown by a step of a build, turned into the build's
+ * cause by build.ts.
+ */
 
 /** The codes of Build.Cause. Source: reference.md 2.4, functions.proto. */
 export type CauseCode =

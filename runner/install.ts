@@ -1,7 +1,8 @@
 /**
- * Installs what a project depends on, into the project's directory: from its lock file, else from package.json's ranges.
- * Nothing of a package runs (scripts are off); the environment is clean; the registry is the operator's, whatever the
- * archive says. The whole process group ends with the signal.
+ * Installs what a project depends on, into the project's directory: from its lock file, else from
+ * package.json's ranges. Nothing of a package runs (scripts are off); the environment is clean; the
+ * registry is the operator's, whatever the archive says. The whole process group ends with the
+ * signal.
  */
 import { spawn } from 'node:child_process';
 import { access } from 'node:fs/promises';
@@ -12,7 +13,10 @@ import { type BuildLog, within } from './build-log.ts';
 import { BuildFailure } from './failure.ts';
 import { dropSdk, readProject } from './package-json.ts';
 
-/** Of the operator's environment, what an installer may see: where packages come from and how to get there. */
+/**
+ * Of the operator's environment, what an installer may see: where packages come from and how to get
+ * there.
+ */
 const ENV_PASSED = [
   'PATH',
   'npm_config_registry',
@@ -65,7 +69,7 @@ export async function install(options: Install): Promise<void> {
   if (code !== 0) {
     throw new BuildFailure(
       'BUILD_ERROR',
-      'the dependencies cannot be installed; the build log says which, then update the lock file and publish again',
+      'the dependencies cannot be installed; mend what the build log says and publish again',
     );
   }
   log.line('info', `installed in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
@@ -101,7 +105,7 @@ async function pnpm(env: Env): Promise<Command> {
   if (found) return { file: found, args: ['install', ...flags] };
   throw new BuildFailure(
     'BUILD_ERROR',
-    'the project has a pnpm-lock.yaml and the service has no pnpm; publish with a package-lock.json (npm install makes one)',
+    'the service has no pnpm; publish with a package-lock.json, which npm install makes',
   );
 }
 

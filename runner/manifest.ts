@@ -1,6 +1,7 @@
 /**
- * Checks what introspection of a bundle returned. Pure. The bundle's code made it, so every member is a tenant's word:
- * what goes on is copied field by field, and whatever does not fit is a BuildFailure with its cause code.
+ * Checks what introspection of a bundle returned. Pure. The bundle's code made it, so every member
+ * is a tenant's word: what goes on is copied field by field, and whatever does not fit is a
+ * BuildFailure with its cause code.
  */
 import type { CompleteBuildRequest_Manifest } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { BuildFailure } from './failure.ts';
@@ -26,19 +27,21 @@ const SESSION_KEYS_REFUSED = [
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The manifests as CompleteBuild takes them. Throws a BuildFailure for what cannot be published. */
+/**
+ * The manifests as CompleteBuild takes them. Throws a BuildFailure for what cannot be published.
+ */
 export function readManifests(found: unknown): CompleteBuildRequest_Manifest[] {
   if (!Array.isArray(found)) throw broken('the bundle reported no list of functions');
   if (found.length === 0) {
     throw new BuildFailure(
       'NO_MANIFESTS_FOUND',
-      'the entry file defines no function; call defineFn(name, handler) in it or in a file it imports',
+      'the entry file defines no function; call defineFn(name, handler) in it or what it imports',
     );
   }
   if (found.length > MANIFESTS_MAX) {
     throw new BuildFailure(
       'TOO_MANY_MANIFESTS',
-      `the build defines ${found.length} functions, the limit is ${MANIFESTS_MAX}; publish them from several entry files`,
+      `${found.length} functions, the limit is ${MANIFESTS_MAX}; publish from several entry files`,
     );
   }
   const manifests = found.map(readManifest);
@@ -68,7 +71,7 @@ function readManifest(found: unknown): CompleteBuildRequest_Manifest {
   if (bytes > MANIFEST_MAX_BYTES) {
     throw new BuildFailure(
       'MANIFEST_TOO_LARGE',
-      `the options of function ${title} take ${bytes} bytes, the limit is ${MANIFEST_MAX_BYTES}; make its schema smaller`,
+      `the options of function ${title} take ${bytes} bytes, the limit is ${MANIFEST_MAX_BYTES}`,
     );
   }
   return manifest;

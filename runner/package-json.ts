@@ -1,7 +1,8 @@
 /**
- * A project's package.json and package-lock.json before an install: read, checked and relieved of our own SDK.
- * The service supplies "tabern" itself, in whatever way the author depends on it: a registry has no such package, a path
- * to it means nothing here. Dependencies by path must stay inside the project.
+ * A project's package.json and package-lock.json before an install: read, checked and relieved of
+ * our own SDK. The service supplies "tabern" itself, in whatever way the author depends on it: a
+ * registry has no such package, a path to it means nothing here. Dependencies by path must stay
+ * inside the project.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
@@ -18,7 +19,10 @@ export type Project = {
   dependencies: string[];
 };
 
-/** Undefined when there is none. Throws a BuildFailure for one that npm could not use, or should not. */
+/**
+ * Undefined when there is none. Throws a BuildFailure for one that npm could not use, or should
+ * not.
+ */
 export async function readProject(root: string): Promise<Project | undefined> {
   const json = await readJson(root, 'package.json');
   if (json === undefined) return undefined;
@@ -125,6 +129,6 @@ function isObject(value: unknown): value is Json {
 function outside(name: string, spec: string): BuildFailure {
   return new BuildFailure(
     'BUILD_ERROR',
-    `the dependency ${JSON.stringify(name)} is outside the project (${spec}); publish it, or pack it into the project`,
+    `the dependency ${JSON.stringify(name)} is outside the project (${spec}); copy it into it`,
   );
 }

@@ -1,4 +1,7 @@
-/** Repeats a call to core while core restarts. Only for calls that may be repeated without a second effect. */
+/**
+ * Repeats a call to core while core restarts. Only for calls that may be repeated without a second
+ * effect.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Fault } from '../proto/errors.ts';
 

@@ -1,6 +1,7 @@
 /**
- * The service as the commands see it: JSON over HTTP with the key in a header. No redirect is followed, since the key
- * would go with it. An error is printed as the service says it; the key is never printed.
+ * The service as the commands see it: JSON over HTTP with the key in a header. No redirect is
+ * followed, since the key would go with it. An error is printed as the service says it; the key is
+ * never printed.
  */
 import { CliError } from './config.ts';
 

@@ -1,4 +1,7 @@
-/** What every command needs: where the service is, the key, and the terminal. Read once, before anything happens. */
+/**
+ * What every command needs: where the service is, the key, and the terminal. Read once, before
+ * anything happens.
+ */
 import { ConfigError, type Env, text } from '../../proto/env.ts';
 
 /** Ours: as `tabern serve` listens when nothing is set. */
@@ -40,7 +43,10 @@ export function openCli(options: Options, env: Env = process.env): Cli {
   };
 }
 
-/** Runs a command; the exit code is 0, 1 for what the service or the author has to mend, 2 for a wrong call. */
+/**
+ * Runs a command; the exit code is 0, 1 for what the service or the author has to mend, 2 for a
+ * wrong call.
+ */
 export async function runCli(
   options: Options,
   command: (cli: Cli) => Promise<number>,

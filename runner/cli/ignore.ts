@@ -1,4 +1,7 @@
-/** Which files of a project are not published: what never is, then .gitignore's lines as simple patterns. Pure. */
+/**
+ * Which files of a project are not published: what never is, then .gitignore's lines as simple
+ * patterns. Pure.
+ */
 
 /** Secrets, what is made from the sources, and the data of a service that was started here. */
 const ALWAYS = [
@@ -15,7 +18,9 @@ const ALWAYS = [
 
 type Rule = { pattern: RegExp; isKept: boolean; isFolder: boolean };
 
-/** Tells of a path relative to the project, with '/' between its parts, whether it stays at home. */
+/**
+ * Tells of a path relative to the project, with '/' between its parts, whether it stays at home.
+ */
 export function ignored(gitignore: string): (path: string, isFolder: boolean) => boolean {
   const always = ALWAYS.map(rule);
   const own = gitignore

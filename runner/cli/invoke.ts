@@ -1,4 +1,6 @@
-/** `tabern invoke <function>`: runs a function once, by its id or name, and waits for its result. */
+/**
+ * `tabern invoke <function>`: runs a function once, by its id or name, and waits for its result.
+ */
 import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 

@@ -1,4 +1,7 @@
-/** `tabern publish <entry>`: packs the current directory, uploads it, and waits until its functions are built. */
+/**
+ * `tabern publish <entry>`: packs the current directory, uploads it, and waits until its functions
+ * are built.
+ */
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { create, type Pack } from 'tar';
@@ -101,7 +104,9 @@ function collected(stream: Pack): Promise<Buffer<ArrayBuffer>[]> {
   });
 }
 
-/** Says each new line of the build's log until the build ends; the last look comes after its end. */
+/**
+ * Says each new line of the build's log until the build ends; the last look comes after its end.
+ */
 async function follow(api: Api, path: string, cli: Cli): Promise<Json> {
   let said = 0;
   const build = await api.poll(path, async ({ status }) => {

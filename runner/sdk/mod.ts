@@ -1,4 +1,7 @@
-/** What a user imports: `import { defineFn } from "tabern"`. Builds put this module in place of the published SDK too. */
+/**
+ * What a user imports: `import { defineFn } from "tabern"`. Builds put this module in place of the
+ * published SDK too.
+ */
 export { defineFn } from './registry.ts';
 export type {
   FunctionConfig,

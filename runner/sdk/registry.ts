@@ -1,6 +1,7 @@
 /**
- * The functions that a bundle defines, in a map of this module: one bundle, one map. The last definition of a name wins.
- * Dependency-free: it is part of every user's bundle and runs under Node and Deno alike.
+ * The functions that a bundle defines, in a map of this module: one bundle, one map. The last
+ * definition of a name wins. Dependency-free: it is part of every user's bundle and runs under Node
+ * and Deno alike.
  */
 import { type Convert, jsonSchemaOf } from './schema.ts';
 import type {
@@ -14,14 +15,17 @@ import type {
 
 /** In characters. Ours: the interface states none. */
 const NAME_MAX_CHARACTERS = 128;
-/** A '/' would make a name ambiguous in the paths of local tools; control characters would garble every log. */
+/**
+ * A '/' would make a name ambiguous in the paths of local tools; control characters would garble
+ * every log.
+ */
 const NAME_FORBIDDEN = /[/\p{Cc}]/u;
 
 const defined = new Map<string, Definition>();
 
 /**
- * Defines a function: `defineFn('title', async (ctx, params) => ...)`. Publish the file, or one that imports it.
- * Throws a TypeError for a name or handler that can never run.
+ * Defines a function: `defineFn('title', async (ctx, params) => ...)`. Publish the file, or one
+ * that imports it. Throws a TypeError for a name or handler that can never run.
  */
 export function defineFn<S extends ParametersSchema>(
   name: string,
@@ -37,9 +41,8 @@ export function defineFn(name: string, handler: Handler<never>, config: Function
   checkName(name);
   const title = JSON.stringify(name);
   if (typeof handler !== 'function') {
-    throw new TypeError(
-      `defineFn(${title}): the handler must be a function, such as async (ctx, params) => {}; got ${kindOf(handler)}`,
-    );
+    const wanted = 'the handler must be a function (ctx, params) => ...';
+    throw new TypeError(`defineFn(${title}): ${wanted}; got ${kindOf(handler)}`);
   }
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw new TypeError(`defineFn(${title}): the options must be an object; got ${kindOf(config)}`);
@@ -52,7 +55,10 @@ export function definitions(): ReadonlyMap<string, Definition> {
   return defined;
 }
 
-/** What a build publishes. `convert` is zod's own toJSONSchema, given by the bundle when it carries zod 4. */
+/**
+ * What a build publishes. `convert` is zod's own toJSONSchema, given by the bundle when it carries
+ * zod 4.
+ */
 export function manifests(convert?: Convert): Manifest[] {
   return [...defined.values()].map(({ name, config }) => {
     const manifest: Manifest = { name };
@@ -75,7 +81,7 @@ function checkName(name: unknown): void {
   const title = JSON.stringify(name.slice(0, NAME_MAX_CHARACTERS));
   if (name.length < 1 || name.length > NAME_MAX_CHARACTERS) {
     throw new TypeError(
-      `defineFn(${title}): the name must be 1 to ${NAME_MAX_CHARACTERS} characters; it has ${name.length}`,
+      `defineFn(${title}): a name is 1 to ${NAME_MAX_CHARACTERS} characters; it has ${name.length}`,
     );
   }
   if (NAME_FORBIDDEN.test(name) || !name.isWellFormed()) {

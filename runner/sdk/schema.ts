@@ -1,4 +1,7 @@
-/** From what users write as parametersSchema to JSON schema, draft 2020-12. Pure; knows zod by its marks, imports nothing. */
+/**
+ * From what users write as parametersSchema to JSON schema, draft 2020-12. Pure; knows zod by its
+ * marks, imports nothing.
+ */
 
 /** zod 4's `toJSONSchema`. */
 export type Convert = (schema: never, options?: Options) => unknown;
@@ -63,7 +66,9 @@ function converted(schema: Marks, convert: Convert | undefined, warn: (problem: 
   return undefined;
 }
 
-/** As the reference does it, from the output side; a schema with transforms has only an input side. */
+/**
+ * As the reference does it, from the output side; a schema with transforms has only an input side.
+ */
 function ofZod(say: (options: Options) => unknown): unknown {
   try {
     return say({ target: TARGET });

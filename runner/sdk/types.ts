@@ -1,4 +1,7 @@
-/** What a function is made of, for its author: the handler, what it is given, and the options of its sessions. */
+/**
+ * What a function is made of, for its author: the handler, what it is given, and the options of its
+ * sessions.
+ */
 
 /** Any value that survives JSON. */
 export type JsonValue =
@@ -32,7 +35,10 @@ export type Handler<P = Record<string, unknown>> = (
   params: P,
 ) => unknown;
 
-/** Options of the sessions that a function runs in: those of session creation but keepAlive, region and projectId. */
+/**
+ * Options of the sessions that a function runs in: those of session creation but keepAlive, region
+ * and projectId.
+ */
 export type SessionConfig = {
   browserSettings?: {
     viewport?: { width?: number; height?: number };
@@ -54,7 +60,10 @@ export type SessionConfig = {
   [option: string]: unknown;
 };
 
-/** A zod schema, another schema that can say itself in JSON Schema, or a JSON schema (draft 2020-12) as it is. */
+/**
+ * A zod schema, another schema that can say itself in JSON Schema, or a JSON schema (draft 2020-12)
+ * as it is.
+ */
 export type ParametersSchema = object;
 
 export type FunctionConfig<S = ParametersSchema> = {
@@ -63,7 +72,10 @@ export type FunctionConfig<S = ParametersSchema> = {
   parametersSchema?: S;
 };
 
-/** What a handler receives under a schema: its output type, or unknown where the schema carries no types. */
+/**
+ * What a handler receives under a schema: its output type, or unknown where the schema carries no
+ * types.
+ */
 export type ParamsOf<S> = S extends { _zod: { output: infer O } }
   ? O
   : S extends { _output: infer O }

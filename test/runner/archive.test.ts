@@ -1,4 +1,7 @@
-/** Archives as an attacker packs them: each is really unpacked, and nothing may be written or readable outside. */
+/**
+ * Archives as an attacker packs them: each is really unpacked, and nothing may be written or
+ * readable outside.
+ */
 import { lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** defineFn and its registry: what a name and a handler must be, and how schemas become manifests. */
+/**
+ * defineFn and its registry: what a name and a handler must be, and how schemas become manifests.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as z from 'zod';

@@ -1,95 +1,58 @@
 /**
- * One run of `tabern serve` as a process of its own, as an operator starts it. A Stack starts one
- * after the other on the same data directory.
+ * A real HTTP server whose answers a test scripts, and a terminal that a test can read: for
+ * commands.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { familyOf, type Process } from './processes.ts';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import type { Cli } from '../../runner/cli/config.ts';
 
-const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
-/** The promise is 2 s (issue 2); on a machine shared with other tests it takes longer. */
-const READY_LIMIT_MS = 30_000;
-const POLL_MS = 20;
-const OUTPUT_MAX_CHARS = 4 << 20;
+export const KEY = 'svc_a-key-that-must-never-be-printed';
+export const ID = '0199c0de-0000-7000-8000-000000000001';
+export const LINE = { message: 'unpacked 3 entries', timestamp: 0, level: 'info' };
+export const FUNCTION = { name: 'title', id: ID, createdVersion: { id: 'v-1' } };
 
-/** `output` is all that it printed, both streams. */
-export type Service = {
-  child: ChildProcess;
-  pid: number;
-  url: string;
-  output: () => string;
-  /** How long it took until GET /healthz answered 200. */
-  readyMs: number;
-};
+type Seen = { method: string; url: string; headers: IncomingMessage['headers']; body: Buffer };
+type Answer = { status?: number; json?: unknown; text?: string; headers?: Record<string, string> };
 
-/** Starts it and waits until it is ready. Throws with what it printed when it ends before that. */
-export async function startService(env: Record<string, string>): Promise<Service> {
-  const startedAt = performance.now();
-  const child = spawn(process.execPath, [BIN, 'serve'], {
-    env: { ...inherited(), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+/** A server whose answers are scripted by `METHOD path`; the last of a list stays. */
+export async function service(script: Record<string, Answer | Answer[]>) {
+  const seen: Seen[] = [];
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request;
+    seen.push({ method, url, headers, body: await buffer(request) });
+    const found = script[`${method} ${url}`];
+    const answer = Array.isArray(found)
+      ? found.length > 1
+        ? found.shift()
+        : found[0]
+      : (found ?? { status: 404, json: { statusCode: 404, message: 'Build not found.' } });
+    const { status = 200, json, text, headers: extra } = answer ?? {};
+    response.writeHead(status, { 'content-type': 'application/json', ...extra });
+    response.end(text ?? JSON.stringify(json));
   });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (chunk: string) => {
-      if (text.length < OUTPUT_MAX_CHARS) text += chunk;
-    });
-  }
-  const url = `http://127.0.0.1:${env['TABERN_PORT']}`;
-  const output = () => text;
-  const deadline = startedAt + READY_LIMIT_MS;
-  while (!(await isReady(url))) {
-    const isOver = child.exitCode !== null || child.signalCode !== null;
-    if (isOver || performance.now() > deadline) {
-      child.kill('SIGKILL');
-      throw new Error(`tabern serve ${isOver ? 'ended' : 'was not ready in time'}:\n${text}`);
-    }
-    await pause(POLL_MS);
-  }
-  if (child.pid === undefined) throw new Error('ready, and without a pid');
-  return { child, pid: child.pid, url, output, readyMs: performance.now() - startedAt };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    seen,
+    baseUrl: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
-/** Sends the signal and waits for the end. Gives the processes that were its own at that moment. */
-export async function endService(
-  service: Service,
-  signal: NodeJS.Signals,
-  limitMs: number,
-): Promise<Process[]> {
-  const { child, pid } = service;
-  if (child.exitCode !== null || child.signalCode !== null) return [];
-  const family = familyOf(pid);
-  const ended = once(child, 'exit', { signal: AbortSignal.timeout(limitMs) });
-  child.kill(signal);
-  try {
-    await ended;
-  } catch (cause) {
-    child.kill('SIGKILL');
-    const message = `not ended ${limitMs} ms after ${signal}:\n${service.output()}`;
-    throw new Error(message, { cause });
-  }
-  return family;
-}
-
-async function isReady(url: string): Promise<boolean> {
-  try {
-    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) });
-    await answer.arrayBuffer();
-    return answer.status === 200;
-  } catch {
-    return false; // not listening yet; the caller has a deadline
-  }
-}
-
-/** The tester's own environment without any TABERN_* of theirs. */
-function inherited(): Record<string, string | undefined> {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith('TABERN_') || isChrome(name)),
-  );
-}
-
-function isChrome(name: string): boolean {
-  return name === 'TABERN_CHROME';
+export function terminal(baseUrl: string, cwd = '/') {
+  const out: string[] = [];
+  const said: string[] = [];
+  const opened: Cli = {
+    baseUrl,
+    apiKey: KEY,
+    cwd,
+    print: (line) => out.push(line),
+    say: (line) => said.push(line),
+    pollMs: 1,
+  };
+  return { cli: opened, out, said };
 }
