@@ -123,13 +123,12 @@ async function tunnel(
   }
   socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
   if (head.length > 0) far.write(head);
-  // each half may end by itself, as TCP allows; an error of either ends both
-  pipeline(socket, far, (error) => error && socket.destroy());
-  pipeline(far, socket, (error) => error && far.destroy());
+  // each half may end by itself, as TCP allows; what the far end has said is still delivered
+  socket.pipe(far).pipe(socket);
   far.on('close', () => {
     way.bytes.sent += far.bytesWritten;
     way.bytes.received += far.bytesRead;
-    socket.destroy();
+    (socket as Socket).destroySoon();
   });
   socket.on('close', () => far.destroy());
 }

@@ -27,26 +27,29 @@ relay('a page of an allowed private block is opened, at 1280 wide', async () => 
   await until(() => lab.relay.clients === 0, 'the client left');
 });
 
-relay('a private address is refused in every form, and what is public is not the reason', async () => {
-  await using lab = await openLab({ allow: [] });
-  const { port } = new URL(lab.siteUrl);
-  const browser = await chromium.connectOverCDP(lab.connectUrl);
-  const page = await firstPage(browser);
-  const hosts = ['127.0.0.1', 'localhost', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '0x7f.1'];
-  for (const host of hosts) {
-    const response = await page.goto(`http://${host}:${port}/`);
-    assert.is(response?.status(), 403, host);
-  }
-  const fetched = `fetch('${lab.siteUrl}/fetched', { mode: 'no-cors' }).then((r) => r.type)`;
-  await page.evaluate(fetched); // opaque either way: what counts is that the site was not asked
-  const socket = `new Promise((done) => {
+relay(
+  'a private address is refused in every form, and what is public is not the reason',
+  async () => {
+    await using lab = await openLab({ allow: [] });
+    const { port } = new URL(lab.siteUrl);
+    const browser = await chromium.connectOverCDP(lab.connectUrl);
+    const page = await firstPage(browser);
+    const hosts = ['127.0.0.1', 'localhost', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '0x7f.1'];
+    for (const host of hosts) {
+      const response = await page.goto(`http://${host}:${port}/`);
+      assert.is(response?.status(), 403, host);
+    }
+    const fetched = `fetch('${lab.siteUrl}/fetched', { mode: 'no-cors' }).then((r) => r.type)`;
+    await page.evaluate(fetched); // opaque either way: what counts is that the site was not asked
+    const socket = `new Promise((done) => {
     const socket = new WebSocket('${lab.siteUrl.replace('http', 'ws')}/socket');
     socket.onopen = () => done('open'); socket.onerror = () => done('error');
   })`;
-  assert.is(await page.evaluate(socket), 'error');
-  assert.equal(lab.asked, []);
-  await browser.close();
-});
+    assert.is(await page.evaluate(socket), 'error');
+    assert.equal(lab.asked, []);
+    await browser.close();
+  },
+);
 
 relay('an open page cannot redirect or reach to a closed address', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });

@@ -1,0 +1,126 @@
+/** Which commands reach Chrome: each rule with what passes it and what breaks it. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isOpenUrl, police, type Verdict } from '../../../runner/chrome/police.ts';
+
+const rules = suite('runner/chrome/police');
+
+const beat = {
+  downloads: '/data/downloads',
+  uploads: '/data/uploads',
+  owns: (id: string) => id === 'mine',
+};
+
+function judge(method: string, params?: Record<string, unknown>): Verdict {
+  return police({ id: 1, method, ...(params ? { params } : {}) }, beat);
+}
+
+function paramsOf(verdict: Verdict): unknown {
+  return verdict.kind === 'rewritten' ? verdict.command.params : verdict.kind;
+}
+
+rules('what ends, opens or tells about the machine is refused', () => {
+  const refused = [
+    'Browser.crash',
+    'Browser.crashGpuProcess',
+    'Browser.executeBrowserCommand',
+    'Browser.getBrowserCommandLine',
+    'Target.exposeDevToolsProtocol',
+    'Target.sendMessageToTarget',
+    'Target.setRemoteLocations',
+    'Tethering.bind',
+    'SystemInfo.getInfo',
+    'SystemInfo.getProcessInfo',
+    'Extensions.loadUnpacked',
+    'PWA.install',
+  ];
+  for (const method of refused) assert.is(judge(method).kind, 'refuse', method);
+});
+
+rules('ordinary commands pass as they are', () => {
+  const methods = ['Runtime.evaluate', 'Page.captureScreenshot', 'Target.getTargets', 'Page.crash'];
+  for (const method of [...methods, 'constructor', '__proto__.x', 'toString', '']) {
+    assert.is(judge(method, {}).kind, 'allow', method);
+  }
+});
+
+rules('only web URLs are opened, however they are written', () => {
+  const open = ['http://a/', 'HTTPS://a', 'about:blank', 'data:text/html,x', 'blob:http://a/1'];
+  const closed = [
+    'file:///etc/passwd',
+    ' file:///etc/passwd',
+    'fi\tle:///etc/passwd',
+    '\u0001FILE:///etc/passwd',
+    'chrome://version',
+    'devtools://devtools/x',
+    'view-source:file:///etc/passwd',
+    'filesystem:file:///x',
+    'javascript:1',
+    'not a url',
+  ];
+  for (const url of [...open, 'view-source:https://a/']) assert.ok(isOpenUrl(url), url);
+  for (const url of closed) assert.not(isOpenUrl(url), url);
+  for (const method of ['Page.navigate', 'Target.createTarget', 'Network.loadNetworkResource']) {
+    assert.is(judge(method, { url: 'file:///x' }).kind, 'refuse', method);
+    assert.is(judge(method, { url: 'http://a' }).kind, 'allow', method);
+  }
+  assert.is(judge('Target.createTarget', { url: '' }).kind, 'allow');
+});
+
+rules('downloads go to the session directory', () => {
+  const asked = { behavior: 'allow', downloadPath: '/etc', eventsEnabled: true };
+  assert.equal(paramsOf(judge('Browser.setDownloadBehavior', asked)), {
+    behavior: 'allowAndName',
+    downloadPath: '/data/downloads',
+    eventsEnabled: true,
+  });
+  assert.equal(paramsOf(judge('Page.setDownloadBehavior', asked)), {
+    ...asked,
+    downloadPath: '/data/downloads',
+  });
+  const denied = { behavior: 'deny', downloadPath: '/etc' };
+  assert.equal(paramsOf(judge('Browser.setDownloadBehavior', denied)), { behavior: 'deny' });
+});
+
+rules('sessions are flat', () => {
+  const nested = { targetId: 't', flatten: false };
+  assert.equal(paramsOf(judge('Target.attachToTarget', nested)), { targetId: 't', flatten: true });
+  assert.equal(paramsOf(judge('Target.setAutoAttach', { autoAttach: true })), {
+    autoAttach: true,
+    flatten: true,
+  });
+});
+
+rules('a client detaches its own sessions only', () => {
+  assert.is(judge('Target.detachFromTarget', { sessionId: 'mine' }).kind, 'allow');
+  assert.is(judge('Target.detachFromTarget', { sessionId: 'other' }).kind, 'refuse');
+});
+
+rules('no browser context has a proxy of its own', () => {
+  assert.is(judge('Target.createBrowserContext', { disposeOnDetach: true }).kind, 'allow');
+  for (const params of [{ proxyServer: 'direct://' }, { proxyBypassList: '*' }]) {
+    assert.is(judge('Target.createBrowserContext', params).kind, 'refuse');
+  }
+});
+
+rules('a page is given uploads of the session only', () => {
+  const give = (files: unknown): string[] => [
+    judge('DOM.setFileInputFiles', { files }).kind,
+    judge('Input.dispatchDragEvent', { data: { files } }).kind,
+  ];
+  assert.equal(give(['/data/uploads/a.txt']), ['allow', 'allow']);
+  const closed = [['/etc/passwd'], ['/data/uploads/../../etc/passwd'], '/etc/passwd', [1]];
+  for (const files of closed) assert.equal(give(files), ['refuse', 'refuse'], String(files));
+});
+
+rules('tracing stays within the browser', () => {
+  assert.is(judge('Tracing.start', { categories: 'x' }).kind, 'allow');
+  assert.is(judge('Tracing.start', { tracingBackend: 'system' }).kind, 'refuse');
+  assert.is(judge('Tracing.start', { perfettoConfig: 'x' }).kind, 'refuse');
+});
+
+rules('Browser.close is the end of the client, not of the browser', () => {
+  assert.is(judge('Browser.close').kind, 'leave');
+});
+
+rules.run();

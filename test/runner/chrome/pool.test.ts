@@ -1,0 +1,108 @@
+/** The pool hands out each Chrome once, keeps spares, and waits when all are taken. Chromes are counted, not started. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Chrome } from '../../../runner/chrome/launch.ts';
+import { openChromePool, type TakeOptions } from '../../../runner/chrome/pool.ts';
+import { log, until } from './lab.ts';
+
+const pool = suite('runner/chrome/pool');
+
+type Made = Chrome & { profileDir: string | undefined; isGone: boolean };
+
+function factory(fail: () => boolean = () => false) {
+  const made: Made[] = [];
+  const launch = async (options: TakeOptions): Promise<Chrome> => {
+    if (fail()) throw new Error('cannot start');
+    const { promise: exited, resolve } = Promise.withResolvers<{ code: number; signal: null }>();
+    const chrome = {
+      id: String(made.length),
+      profileDir: options.profileDir,
+      isGone: false,
+      exited,
+      kill() {
+        chrome.isGone = true;
+        resolve({ code: 0, signal: null });
+      },
+      async close() {
+        chrome.kill();
+      },
+    } as unknown as Made;
+    made.push(chrome);
+    return chrome;
+  };
+  return { made, launch };
+}
+
+const never = new AbortController().signal;
+
+pool('a spare is ready, used once, and replaced', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({ launch, spares: 1, max: 2, log });
+  await until(() => made.length === 1, 'a spare');
+  const taken = await chromes.take({}, never);
+  assert.is(taken.id, '0');
+  await until(() => made.length === 2, 'another spare');
+  await taken.close();
+  assert.is((await chromes.take({}, never)).id, '1');
+  await chromes.close();
+  assert.ok(made.every(({ isGone }) => isGone));
+});
+
+pool('a session with a profile gets a Chrome of its own', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({ launch, spares: 1, max: 2, log });
+  await until(() => made.length === 1, 'a spare');
+  const taken = await chromes.take({ profileDir: '/profile' }, never);
+  assert.is((taken as Made).profileDir, '/profile');
+  assert.is(made[0]?.isGone, false);
+  await chromes.close();
+});
+
+pool('when all are taken, the next waits for an end, or for its signal', async () => {
+  const { launch } = factory();
+  const chromes = openChromePool({ launch, spares: 0, max: 1, log });
+  const first = await chromes.take({}, never);
+  const impatient = new AbortController();
+  const gaveUp = chromes.take({}, impatient.signal).catch(String);
+  const second = chromes.take({}, never);
+  impatient.abort(new Error('gave up'));
+  assert.match(String(await gaveUp), /gave up/);
+  await first.close();
+  assert.is((await second).id, '1');
+  await chromes.close();
+});
+
+pool('a dead spare is replaced', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({ launch, spares: 1, max: 1, log });
+  await until(() => made.length === 1, 'a spare');
+  made[0]?.kill();
+  await until(() => made.length === 2, 'another spare');
+  assert.is((await chromes.take({}, never)).id, '1');
+  await chromes.close();
+});
+
+pool('a failed start frees its slot and is not repeated at once', async () => {
+  let tries = 0;
+  let isBroken = true;
+  const { launch } = factory(() => {
+    tries += 1;
+    return isBroken;
+  });
+  const chromes = openChromePool({ launch, spares: 1, max: 1, log });
+  assert.match(String(await chromes.take({}, never).catch(String)), /cannot start/);
+  assert.is(tries, 2); // the spare's and the take's
+  isBroken = false;
+  await chromes.take({}, never);
+  await chromes.close();
+});
+
+pool('a closed pool hands out nothing', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({ launch, spares: 0, max: 1, log });
+  await chromes.close();
+  assert.match(String(await chromes.take({}, never).catch(String)), /closed/);
+  assert.is(made.length, 0);
+});
+
+pool.run();
