@@ -85,7 +85,10 @@ function openForm(request: IncomingMessage, input: DescMessage): Form {
     UPLOAD_IDLE_MS,
   );
   request.on('data', () => idle.refresh());
-  request.once('close', () => fail(new Fault('CANCELLED', 'The client left.')));
+  // A request that arrived whole closes too, often before its parts are read.
+  request.once('close', () => {
+    if (!request.complete) fail(new Fault('CANCELLED', 'The client left.'));
+  });
   readParts(parser, { archive: archive.resolve, metadata: metadata.resolve, fail }, input);
   request.pipe(parser);
   return {
