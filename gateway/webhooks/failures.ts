@@ -45,6 +45,9 @@ export function failureOf(error: unknown, wasSent: boolean): Failure {
   if (!wasSent && codes.some((code) => OURS.has(code))) return { outcome: 'UNSENT', error: '' };
   const tls = firstOf(TLS_PROBLEMS, codes);
   if (tls) return { outcome: 'TLS', error: tls };
+  if (codes.some((code) => /^(CERT_|UNABLE_TO_|INVALID_(CA|PURPOSE)|PATH_LENGTH)/.test(code))) {
+    return { outcome: 'TLS', error: 'the certificate is not valid' };
+  }
   if (codes.some((code) => /^(ERR_SSL|ERR_TLS|EPROTO)/.test(code))) {
     return { outcome: 'TLS', error: 'the TLS handshake failed' };
   }

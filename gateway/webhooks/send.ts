@@ -43,6 +43,7 @@ export type Wire = { guard: Guard; pools: Pools; budget?: Budget };
 export async function send(claim: Claim, wire: Wire, signal?: AbortSignal): Promise<Result> {
   const { guard, pools, budget = BUDGET } = wire;
   const startedAt = performance.now();
+  if (signal?.aborted) return failed({ outcome: 'UNSENT', error: '' }, startedAt);
   try {
     guard.checkUrl(claim.endpoint);
   } catch (error) {

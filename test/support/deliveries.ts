@@ -21,13 +21,13 @@ const log = openLog({ role: 'test', level: 'silent' });
  * Both services on one store; the jitter is 1. The clock starts at the real time: signatures carry
  * it.
  */
-export function bootDeliveries() {
+export function bootDeliveries(allow = cidrList([])) {
   const bare = bareStore();
   const clock = testClock(Date.now());
   const sealer = sealerOf(Buffer.alloc(32, 1));
   const { store, projectId } = bare;
   const parts = { store, sealer, now: clock.now };
-  const webhooks = webhookService({ ...parts, allow: cidrList([]) });
+  const webhooks = webhookService({ ...parts, allow });
   const service = deliveryService({ ...parts, log, random: () => 0.5 });
   const caller = callerOf(projectId);
   const sender = { senderId: 'one', instanceId: newId() };

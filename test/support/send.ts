@@ -1,0 +1,37 @@
+/** The sender's way to a receiver, without core and without the dispatcher. */
+import { readFileSync } from 'node:fs';
+import { openGuard, type Resolve } from '../../gateway/webhooks/guard.ts';
+import { openPools } from '../../gateway/webhooks/pools.ts';
+import { type Budget, send } from '../../gateway/webhooks/send.ts';
+import { cidrList } from '../../proto/addresses.ts';
+import type { Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
+import { startReceiver } from './receiver.ts';
+
+const LOOPBACK = ['127.0.0.0/8'];
+/** The proportions of the real one. */
+export const SHORT: Budget = { wholeMs: 2_000, answerMs: 300, bodyMs: 150 };
+
+type Setup = { allow?: string[]; isTrusted?: boolean; budget?: Budget; resolve?: Resolve };
+
+/** A receiver, and a way to send to it; loopback is allowed unless told. */
+export async function bootSend(setup: Setup = {}) {
+  const { allow = LOOPBACK, isTrusted = true, budget, resolve } = setup;
+  await using opened = new AsyncDisposableStack();
+  const receiver = opened.use(await startReceiver());
+  const guard = openGuard(cidrList(allow), resolve);
+  const ca = isTrusted ? readFileSync(receiver.caPath, 'utf8') : undefined;
+  const pools = opened.use(openPools(guard, ca));
+  const wire = { guard, pools, ...(budget && { budget }) };
+  const post = (endpoint = receiver.url, signal?: AbortSignal) =>
+    send(claimOf(endpoint), wire, signal);
+  const parts = opened.move();
+  return { receiver, post, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+}
+
+function claimOf(endpoint: string): Claim {
+  return {
+    ...{ deliveryId: 1, claimSeq: 1, attemptId: 1, webhookId: 'w', endpoint },
+    headers: { 'content-type': 'application/json', 'webhook-id': 'e1', 'user-agent': 'x/1' },
+    body: Buffer.from('{"id":"e1","text":"ü"}'),
+  };
+}
