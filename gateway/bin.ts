@@ -13,7 +13,6 @@ type Options = Record<string, string | boolean | undefined>;
 type Run = (argument: string, options: Options) => Promise<number>;
 
 const PACKAGE = new URL('../package.json', import.meta.url);
-const BASE_URL = 'http://127.0.0.1:4747';
 
 const program = new Command('tabern')
   .description('Remote browser sessions, published functions and signed webhooks.')
@@ -88,7 +87,7 @@ function addTools(): void {
   ).option('--params <json>', 'what the handler gets as its params', '{}');
   tool('logs <invocation-id>', 'print what an invocation printed', async (id, options) =>
     (await import('../runner/cli/logs.ts')).run(id, options),
-  );
+  ).option('--build', 'the id is a build: print its log');
 }
 
 function role(name: string, description: string): Command {
@@ -100,13 +99,15 @@ function tool(usage: string, description: string, run: Run): Command {
     .command(usage)
     .description(description)
     .addOption(
-      new Option('--base-url <url>', 'where tabern is').default(BASE_URL).env('TABERN_BASE_URL'),
+      new Option('--base-url <url>', 'where tabern is; http://127.0.0.1:4747 when absent').env(
+        'TABERN_BASE_URL',
+      ),
     )
-    .addOption(new Option('--api-key <key>', 'your API key').env('TABERN_API_KEY'))
-    .option('--project-id <id>', 'the key says it when absent')
+    .option('--api-key <key>', 'your API key; TABERN_API_KEY when absent')
     .option('--json', 'print JSON alone')
     .action(async (argument: string, options: Options, command: Command) => {
-      command.setOptionValue('exitCode', await run(argument, options));
+      const code = await run(argument, { ...options, url: options['baseUrl'] });
+      command.setOptionValue('exitCode', code);
     });
 }
 
