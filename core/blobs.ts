@@ -43,6 +43,11 @@ export function blobService(options: {
       const { kind, projectId } = await ownerOf(store, header, who);
       const id = newId();
       const written = await files.write(id, chunks(parts, call), MAX_BYTES[kind]);
+      if (call.signal.aborted) {
+        // HTTP/2 closes a cancelled stream's data in order before it says that it was cancelled.
+        await files.remove(id);
+        throw call.signal.reason;
+      }
       await store.addBlob({ id, projectId, kind, ...written, createdAt: now() });
       return { blobId: id, ...written };
     },
@@ -73,13 +78,23 @@ async function ownerOf(
   return { kind, projectId: lease.projectId };
 }
 
-/** The bytes after the header. A stream that its writer cut short must not look like one that ended. */
-async function* chunks(parts: AsyncIterator<WriteBlobRequest>, call: Call) {
-  for (;;) {
-    const { value, done } = await parts.next();
-    if (call.signal.aborted) throw call.signal.reason;
-    if (done) return;
-    if (value.part?.$case !== 'chunk') throw invalidField('chunk', 'must follow the header.');
-    yield value.part.value;
+/** The bytes after the header. A stream that its writer cut short must not look like one that ended, nor hang. */
+async function* chunks(parts: AsyncIterator<WriteBlobRequest>, { signal }: Call) {
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  const leave = () => reject(signal.reason);
+  left.catch(() => {}); // the call may end before anybody waits
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    for (;;) {
+      if (signal.aborted) throw signal.reason;
+      // grpc-js neither ends nor breaks the stream of a cancelled call: waiting for it alone would never end.
+      const { value, done } = await Promise.race([parts.next(), left]);
+      if (signal.aborted) throw signal.reason;
+      if (done) return;
+      if (value.part?.$case !== 'chunk') throw invalidField('chunk', 'must follow the header.');
+      yield value.part.value;
+    }
+  } finally {
+    signal.removeEventListener('abort', leave);
   }
 }

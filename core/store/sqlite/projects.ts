@@ -19,9 +19,11 @@ export function projectOps({ db }: Tx): ProjectOps {
   const addQueue = db.prepare<[string, string, number]>(
     'INSERT INTO queues (kind, project_id, cap) VALUES (?, ?, ?)',
   );
+  // A bound number is a REAL to SQLite: the cast makes the division one of whole minutes.
   const usage = db.prepare<[{ id: string; at: number }], { minutes: number; bytes: number }>(`
-    SELECT COALESCE(SUM(MAX(1, (COALESCE(ended_at, @at) - started_at + 59999) / 60000)), 0) AS minutes,
-           COALESCE(SUM(proxy_bytes), 0) AS bytes
+    SELECT COALESCE(SUM(MAX(1,
+        (COALESCE(ended_at, CAST(@at AS INTEGER)) - started_at + 59999) / 60000)), 0) AS minutes,
+      COALESCE(SUM(proxy_bytes), 0) AS bytes
     FROM sessions WHERE project_id = @id AND started_at IS NOT NULL`);
   const insertKey = db.prepare<[object]>(`
     INSERT INTO api_keys (hash, project_id, public_id, created_at)

@@ -1,0 +1,110 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { credentials } from '@grpc/grpc-js';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../core/ids.ts';
+import { must } from '../../proto/must.ts';
+import { type CallOptions, Channel } from '../../proto/rpc.ts';
+import { remoteClients } from '../../proto/services.ts';
+import { faultOf } from '../support/fault.ts';
+import { until } from '../support/poll.ts';
+import { type Booted, blobParts, boot } from './boot.ts';
+
+const test = suite('core/blobs');
+
+async function read(app: Booted, blobId: string, options: CallOptions): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const { chunk } of app.clients.blobs.readBlob({ blobId }, options)) {
+    assert.ok(chunk.length <= 65_536);
+    chunks.push(Buffer.from(chunk));
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+async function buildLease(app: Booted): Promise<string> {
+  const wanted = { entrypoint: 'index.ts', archiveBlobId: await app.upload('archive') };
+  await app.clients.functions.createBuild(wanted, app.asProject);
+  return must((await app.lease('BUILD'))[0], 'build').leaseId;
+}
+
+test('what was written is read back, by its project and by a runner', async () => {
+  await using app = await boot();
+  const text = 'abc'.repeat(50_000);
+  const { blobs } = app.clients;
+  const written = await blobs.writeBlob(blobParts({ kind: 'BUILD_ARCHIVE' }, text), app.asProject);
+  assert.is(written.size, text.length);
+  assert.match(written.sha256, /^[0-9a-f]{64}$/);
+  assert.is(await read(app, written.blobId, app.asProject), text);
+  assert.is(await read(app, written.blobId, app.asRunner), text);
+  for (const id of [newId(), '../tabern.db', '']) {
+    const fault = await faultOf(read(app, id, app.asRunner));
+    assert.is(fault.message, 'Blob not found.');
+  }
+  assert.is((await faultOf(read(app, written.blobId, app.asGateway))).reason, 'TOKEN_REQUIRED');
+});
+
+test('an archive of 25 MB passes, a larger one leaves nothing', async () => {
+  await using app = await boot();
+  const { blobs } = app.clients;
+  const write = (bytes: number) =>
+    blobs.writeBlob(blobParts({ kind: 'BUILD_ARCHIVE' }, Buffer.alloc(bytes)), app.asProject);
+  const { size } = await write(25_000_000);
+  assert.is(size, 25_000_000);
+  assert.is((await faultOf(write(25_000_001))).reason, 'BODY_TOO_LARGE');
+  assert.is(readdirSync(join(app.dir, 'blobs')).length, 1);
+});
+
+test('projects write archives, runners write bundles under a live lease of a build', async () => {
+  await using app = await boot();
+  const { blobs } = app.clients;
+  const refusal = async (
+    header: Parameters<typeof blobParts>[0],
+    options: CallOptions,
+  ): Promise<string> => (await faultOf(blobs.writeBlob(blobParts(header, 'x'), options))).reason;
+  const leaseId = await buildLease(app);
+  assert.is(await refusal({ kind: 'BUNDLE' }, app.asProject), 'INVALID_FIELD');
+  assert.is(await refusal({ kind: 'KIND_UNSPECIFIED' }, app.asProject), 'INVALID_FIELD');
+  assert.is(await refusal({ kind: 'BUILD_ARCHIVE', leaseId }, app.asRunner), 'INVALID_FIELD');
+  assert.is(await refusal({ kind: 'BUNDLE' }, app.asRunner), 'LEASE_LOST');
+  assert.is(await refusal({ kind: 'BUNDLE', leaseId: newId() }, app.asRunner), 'LEASE_LOST');
+  const bundle = await app.upload('bundle', leaseId);
+  assert.is(await read(app, bundle, app.asProject), 'bundle', 'it is the project’s');
+});
+
+test('a stream without a header, or with two, is refused', async () => {
+  await using app = await boot();
+  const { blobs } = app.clients;
+  async function* parts(kinds: ('header' | 'chunk')[]) {
+    for (const kind of kinds) {
+      yield kind === 'chunk'
+        ? { part: { $case: 'chunk' as const, value: Buffer.from('x') } }
+        : { part: { $case: 'header' as const, value: { kind: 'BUILD_ARCHIVE' as const } } };
+    }
+  }
+  for (const kinds of [[], ['chunk'], ['header', 'chunk', 'header']] as const) {
+    const call = blobs.writeBlob(parts([...kinds]), app.asProject);
+    assert.is((await faultOf(call)).reason, 'INVALID_FIELD');
+  }
+  assert.equal(readdirSync(join(app.dir, 'blobs')), []);
+});
+
+test('an upload that is cut short over gRPC leaves nothing', async () => {
+  await using app = await boot();
+  using channel = new Channel(app.core.address, credentials.createInsecure());
+  const { blobs } = remoteClients(channel);
+  const leaving = new AbortController();
+  const folder = join(app.dir, 'blobs');
+  async function* endless() {
+    yield { part: { $case: 'header' as const, value: { kind: 'BUILD_ARCHIVE' as const } } };
+    yield { part: { $case: 'chunk' as const, value: Buffer.alloc(1_000) } };
+    await until(() => readdirSync(folder).length > 0, 5_000);
+    leaving.abort();
+    await until(() => false, 1).catch(() => undefined);
+  }
+  const options = { ...app.asProject, signal: leaving.signal };
+  assert.is((await faultOf(blobs.writeBlob(endless(), options))).reason, 'CANCELLED');
+  await until(() => readdirSync(folder).length === 0, 5_000);
+});
+
+test.run();

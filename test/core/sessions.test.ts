@@ -1,0 +1,103 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../core/ids.ts';
+import { must } from '../../proto/must.ts';
+import { faultOf } from '../support/fault.ts';
+import { type Booted, boot } from './boot.ts';
+
+const test = suite('core/sessions');
+
+/** The session of an invocation that is leased, and ended unless said otherwise. */
+async function sessionOf(app: Booted, config?: object, isEnded = true): Promise<string> {
+  const manifest = { name: newId(), ...(config && { config: JSON.stringify(config) }) };
+  const { sessionId } = await app.invoke(await app.publish(manifest));
+  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
+  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  if (isEnded) await app.clients.runners.completeInvocation(end, app.asRunner);
+  return sessionId;
+}
+
+test('sessions are read and listed newest first, by status', async () => {
+  await using app = await boot();
+  const { sessions } = app.clients;
+  const ended = await sessionOf(app);
+  const running = await sessionOf(app, { userMetadata: { a: 'b' } }, false);
+  const all = await sessions.listSessions({}, app.asProject);
+  assert.equal(
+    all.sessions.map(({ id, status }) => [id, status]),
+    [
+      [running, 'RUNNING'],
+      [ended, 'COMPLETED'],
+    ],
+  );
+  const some = await sessions.listSessions({ status: 'RUNNING' }, app.asProject);
+  assert.equal(
+    some.sessions.map(({ id }) => id),
+    [running],
+  );
+  const { session } = await sessions.getSession({ id: running }, app.asProject);
+  assert.equal(session?.userMetadata, { a: 'b' });
+  assert.is(session?.endedAt, undefined);
+  assert.is(session?.connectUrl, undefined, 'no door leads there from outside');
+});
+
+test('recordings refuse in the order of the reference', async () => {
+  await using app = await boot();
+  const { sessions } = app.clients;
+  const refusal = async (id: string) =>
+    (await faultOf(sessions.listRecordingDownloads({ id }, app.asProject))).reason;
+  const off = { browserSettings: { recordSession: false } };
+  assert.is(await refusal(newId()), 'RESOURCE_NOT_FOUND');
+  assert.is(await refusal('x'), 'INVALID_FIELD');
+  assert.is(await refusal(await sessionOf(app, off, false)), 'RECORDING_DISABLED');
+  assert.is(await refusal(await sessionOf(app, undefined, false)), 'SESSION_NOT_ENDED');
+  const ended = await sessionOf(app);
+  assert.is(await refusal(ended), 'RESOURCE_NOT_FOUND');
+  app.clock.advance(31 * 86_400_000);
+  assert.is(await refusal(ended), 'RESOURCE_NOT_FOUND');
+  app.clock.advance(1);
+  assert.is(await refusal(ended), 'RECORDING_EXPIRED');
+});
+
+test('the protocol log of a session is empty where nothing was logged, and missing is missing', async () => {
+  await using app = await boot();
+  const { sessions } = app.clients;
+  const id = await sessionOf(app);
+  assert.equal(await sessions.listSessionLogs({ id }, app.asProject), { logs: [] });
+  const missing = sessions.listSessionLogs({ id: newId() }, app.asProject);
+  assert.is((await faultOf(missing)).message, 'Session not found.');
+});
+
+test('what is not built says so', async () => {
+  await using app = await boot();
+  const { sessions } = app.clients;
+  const id = newId();
+  const calls = [
+    sessions.updateSession({ id, status: 'REQUEST_RELEASE' }, app.asProject),
+    sessions.getLiveView({ id }, app.asProject),
+    sessions.requestRecordingDownloads({ id }, app.asProject),
+    sessions.listSessions({ q: "user_metadata['a']:'b'" }, app.asProject),
+  ];
+  for (const call of calls) assert.is((await faultOf(call)).reason, 'NOT_IMPLEMENTED');
+});
+
+test('a project sees itself and what its sessions used', async () => {
+  await using app = await boot();
+  const { projects } = app.clients;
+  await sessionOf(app);
+  await sessionOf(app, undefined, false);
+  app.clock.advance(90_000);
+  const [one] = (await projects.listProjects({}, app.asProject)).projects;
+  const id = one?.id ?? '';
+  assert.equal((await projects.getProject({ id }, app.asProject)).project, one);
+  assert.equal(await projects.getProjectUsage({ id }, app.asProject), {
+    browserMinutes: 1 + 2,
+    proxyBytes: 0,
+  });
+  for (const other of [newId(), 'x']) {
+    const fault = await faultOf(projects.getProject({ id: other }, app.asProject));
+    assert.is(fault.message, 'Project not found.');
+  }
+});
+
+test.run();
