@@ -190,7 +190,13 @@ async function introspect(step: Step, made: { path: string; sha256: string }): P
   });
   signal.throwIfAborted();
   if (found.ok) return found.manifests;
-  throw new BuildFailure(found.code, found.message);
+  // A stack is for the log; the cause is one sentence, and the error's own line says most.
+  const said = found.message.split('\n').filter((line) => line.trim() !== '');
+  if (said.length > 1) for (const line of said) lines.line('error', line);
+  const first = said.find((line) => /^\w*(?:Error|Exception)\b/.test(line)) ?? said[0] ?? '';
+  const problem =
+    found.code === 'BUILD_ERROR' ? `the entry file cannot be loaded: ${first}` : first;
+  throw new BuildFailure(found.code, problem);
 }
 
 async function upload({ clients, call, leaseId, signal }: Step, file: string): Promise<string> {

@@ -94,4 +94,16 @@ builds('what a host answers is checked, and its lines are in the log', async () 
   assert.match(text, 'warn said by the bundle');
 });
 
+builds('a stack goes to the log, its error into the cause', async () => {
+  const hosts: Introspector = {
+    async introspect() {
+      const message = 'file:///fn/x.mjs:1\n\nRangeError: early\n    at index.ts:3:1';
+      return { ok: false, code: 'BUILD_ERROR', message };
+    },
+  };
+  const { failure, text } = await buildOf({ 'index.ts': DEFINES }, { hosts });
+  assert.is(failure?.message, 'the entry file cannot be loaded: RangeError: early');
+  assert.match(text, 'at index.ts:3:1');
+});
+
 builds.run();
