@@ -12,6 +12,8 @@ import { EXIT, Exit } from './exits.ts';
 type Options = Record<string, string | boolean | undefined>;
 type Run = (argument: string, options: Options) => Promise<number>;
 
+/** A command that is over has ended after this, whatever a library left open. Ours. */
+const LEFTOVER_MS = 1_000;
 const PACKAGE = new URL('../package.json', import.meta.url);
 
 const program = new Command('tabern')
@@ -22,6 +24,8 @@ const program = new Command('tabern')
 addRoles();
 addTools();
 process.exitCode = await main();
+// Unreferenced: fires only when a forgotten handle keeps the process.
+setTimeout(() => process.exit(), LEFTOVER_MS).unref();
 
 /**
  * Roles end their own loops; a tool is over when it returns. Either way nothing may keep the

@@ -91,7 +91,8 @@ test('each reason becomes its row of the table', async () => {
     const retryAfter = Number(headers['retry-after'] ?? 0);
     assert.is(retryAfter > 0 && retryAfter <= 60, row.retry === 'yes', name);
     if ([429, 503].includes(status)) assert.is(headers['x-should-retry'], 'true', name);
-    if (status === 409) assert.is(headers['x-should-retry'], 'false', name);
+    const isFinal = status >= 500 && row.retry === 'no';
+    if (status === 409 || isFinal) assert.is(headers['x-should-retry'], 'false', name);
     if (status === 404) assert.is(headers['x-should-retry'], undefined, name);
   }
 });

@@ -67,7 +67,7 @@ test('a wrong setting ends serve with 2 and one line that names it', async () =>
   assert.match((await tabern(['core'], key).ended).err, /^tabern: TABERN_API_KEY must/);
 });
 
-test('core alone: the key is shown at the first start only, a second instance is refused', async () => {
+test('core alone shows the key at its first start only, and runs once', async () => {
   await using data = tempDirectory();
   const env = { TABERN_DATA: join(data.path, 'data') };
   const first = tabern(['core'], env);
@@ -140,7 +140,7 @@ const OWN_NODE = { PATH: '/usr/local/bin:/usr/bin:/bin' };
 const launcher = (argv: string[], env: Record<string, string>, cwd: string) =>
   start(['/usr/bin/env', 'node', LAUNCHER, ...argv], env, cwd);
 
-test('the launcher works from another directory, and under a Node that is too old', async () => {
+test('the launcher works from any directory, and under a Node that is too old', async () => {
   await using data = tempDirectory();
   const { out } = await start([process.execPath, LAUNCHER, 'version'], {}, data.path).ended;
   assert.match(out, /^\d+\.\d+\.\d+\n$/);
