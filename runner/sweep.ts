@@ -1,6 +1,7 @@
 /**
- * Cleans up after runners that died. Everything a runner makes that must not outlive it is in run/<pid>-<start time>;
- * the start time tells the runner from another process that got its pid. Used before a runner starts its own work.
+ * Cleans up after runners that died. Everything a runner makes that must not outlive it is in
+ * run/<pid>-<start time>; the start time tells the runner from another process that got its pid.
+ * Used before a runner starts its own work.
  */
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,8 +16,8 @@ export async function makeRunDir(runRoot: string): Promise<string> {
 }
 
 /**
- * Removes the directories of runners that are gone, after ending every process whose command line names one: bwrap's
- * does, and a jail ends with its bwrap. Gives the paths that it removed.
+ * Removes the directories of runners that are gone, after ending every process whose command line
+ * names one: bwrap's does, and a jail ends with its bwrap. Gives the paths that it removed.
  */
 export async function sweepRuns(runRoot: string): Promise<string[]> {
   const names = await readdir(runRoot).catch((error: NodeJS.ErrnoException) => {
@@ -34,7 +35,9 @@ export async function sweepRuns(runRoot: string): Promise<string[]> {
   return gone;
 }
 
-/** In clock ticks since boot: field 22 of /proc/<pid>/stat, after the name, which may hold anything. */
+/**
+ * In clock ticks since boot: field 22 of /proc/<pid>/stat, after the name, which may hold anything.
+ */
 async function startTime(pid: number): Promise<string | undefined> {
   const stat = await readOrNothing(`/proc/${pid}/stat`);
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

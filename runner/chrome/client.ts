@@ -40,7 +40,10 @@ export function openClient(options: {
   const { pipe, paths } = chrome;
   const me = {};
   const owned = new Set<string>();
-  /** `session id` of attachToBrowserTarget calls on their way: only the answer names the new session. */
+  /**
+   * `session id` of attachToBrowserTarget calls on their way: only the answer names the new
+   * session.
+   */
   const attaching = new Set<string>();
   const beat = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
@@ -115,7 +118,8 @@ export function openClient(options: {
 
   own(rootId);
   socket.on('message', (bytes: RawData) => fromClient(bytes.toString()));
-  socket.on('error', () => socket.terminate()); // too long a message, a broken frame: ws closes with its code
+  // too long a message, a broken frame: ws closes with its code
+  socket.on('error', () => socket.terminate());
   socket.on('close', () => {
     clearTimeout(stall);
     pipe.resume(me);

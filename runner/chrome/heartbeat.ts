@@ -1,10 +1,16 @@
-/** Finds a Chrome that hangs: it is asked its version every 5 s; two silences in a row and it is given up. */
+/**
+ * Finds a Chrome that hangs: it is asked its version every 5 s; two silences in a row and it is
+ * given up.
+ */
 import type { Pipe } from './pipe.ts';
 
 const BEAT_MS = 5_000;
 const MISSES_MAX = 2;
 
-/** Calls `onHang` once. A page in an endless loop does not count: the browser process answers all the same. */
+/**
+ * Calls `onHang` once. A page in an endless loop does not count: the browser process answers all
+ * the same.
+ */
 export function watchHeart(
   pipe: Pick<Pipe, 'call'>,
   onHang: () => void,

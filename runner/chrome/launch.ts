@@ -1,7 +1,8 @@
 /**
  * Launches one Chrome: its directory, its jail, its door to the network, its pipe.
- *   starting -> ready (the default page exists) -> gone; then its directory is removed and `exited` settles
- * However it ends - close(), a crash, a hang, the runner's death - no process and no directory stays behind.
+ *   starting -> ready (its default page exists) -> gone -> its directory is removed, `exited` settles
+ * However it ends - close(), a crash, a hang, the runner's death - no process stays behind; of a
+ * killed runner, the next one's sweep takes the directory.
  */
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,7 +1,8 @@
 /**
- * Chrome's debugging pipe: JSON messages with a NUL between them. Our own commands go without a session and are matched
- * by id; a message of a session goes raw, unparsed, to whoever claimed that session. Only the tail is looked at for
- * that: Chrome writes `,"sessionId":"<32 hex>"}` last (a test fails when a new Chrome does not).
+ * Chrome's debugging pipe: JSON messages with a NUL between them. Our own commands go without a
+ * session and are matched by id; a message of a session goes raw, unparsed, to whoever claimed that
+ * session. Only the tail is looked at for that: Chrome writes `,"sessionId":"<32 hex>"}` last (a
+ * test fails when a new Chrome does not).
  */
 import type { Readable, Writable } from 'node:stream';
 
@@ -15,7 +16,10 @@ const CALL_TIMEOUT_MS = 10_000;
 export type CdpEvent = { method: string; params: Record<string, unknown> };
 
 export type Pipe = {
-  /** One command of our own on the browser. Rejects with Chrome's message, at its end, or after 10 s. */
+  /**
+   * One command of our own on the browser. Rejects with Chrome's message, at its end, or after 10
+   * s.
+   */
   call(method: string, params?: object, timeoutMs?: number): Promise<Record<string, unknown>>;
   /** Writes one whole message; false when Chrome is behind: wait for `drained`. */
   write(message: string): boolean;
@@ -124,7 +128,10 @@ export function cdpSessionOf(raw: Buffer): string | undefined {
   return TAIL.exec(raw.toString('latin1', raw.length - TAIL_BYTES))?.[1];
 }
 
-/** Cuts a stream of bytes at NULs. The parts of a long message are joined once, when its end has come. */
+/**
+ * Cuts a stream of bytes at NULs. The parts of a long message are joined once, when its end has
+ * come.
+ */
 export function splitter(receive: (message: Buffer) => void): (bytes: Buffer) => void {
   let parts: Buffer[] = [];
   return (bytes) => {

@@ -1,7 +1,8 @@
 /**
- * Which commands of a client reach Chrome: a deny-list with a reason each. The jail is the wall; this keeps a client from
- * ending or fingerprinting its own browser's host, and is what is left where there is no jail. Pure: a message in, a
- * verdict out. Protocol of Chromium 156; look at /json/protocol again with each major version.
+ * Which commands of a client reach Chrome: a deny-list with a reason each. The jail is the wall;
+ * this keeps a client from ending or fingerprinting its own browser's host, and is what is left
+ * where there is no jail. Pure: a message in, a verdict out. Protocol of Chromium 156; look at
+ * /json/protocol again with each major version.
  */
 
 export type Command = {
@@ -110,7 +111,10 @@ function withParams(command: Command, more: Record<string, unknown>): Verdict {
   return { kind: 'rewritten', command: { ...command, params: { ...command.params, ...more } } };
 }
 
-/** Else any path that Chrome can write is writable; Playwright itself sends a path of the client's machine. */
+/**
+ * Else any path that Chrome can write is writable; Playwright itself sends a path of the client's
+ * machine.
+ */
 function downloads(command: Command, beat: Beat): Verdict {
   const { behavior } = command.params ?? {};
   const { downloadPath: _, ...rest } = command.params ?? {};
@@ -131,7 +135,10 @@ function url(command: Command): Verdict {
     : refuse(command, 'only http, https, about, data and blob URLs can be opened');
 }
 
-/** Parsed as Chrome parses it: control characters and blanks around or inside the scheme do not hide it. */
+/**
+ * Parsed as Chrome parses it: control characters and blanks around or inside the scheme do not hide
+ * it.
+ */
 export function isOpenUrl(text: string): boolean {
   const parsed = URL.parse(text);
   if (parsed === null) return false;

@@ -1,7 +1,7 @@
 /**
- * Chromes for sessions, one each and used once. Spares are started ahead with a fresh profile: a session then waits for
- * no start. A dead spare is replaced; starts that fail are tried again later and later. A profile is fixed when Chrome
- * starts, so a session with one gets a Chrome of its own.
+ * Chromes for sessions, one each and used once. Spares are started ahead with a fresh profile: a
+ * session then waits for no start. A dead spare is replaced; starts that fail are tried again later
+ * and later. A profile is fixed when Chrome starts, so a session with one gets a Chrome of its own.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../proto/log.ts';
@@ -17,7 +17,9 @@ export type TakeOptions = {
 };
 
 export type ChromePool = {
-  /** Waits while `max` are taken. Throws when Chrome does not start, or with the signal's reason. */
+  /**
+   * Waits while `max` are taken. Throws when Chrome does not start, or with the signal's reason.
+   */
   take(options: TakeOptions, signal: AbortSignal): Promise<Chrome>;
   /** Ends every Chrome, taken or spare; settles when all are gone. */
   close(): Promise<void>;

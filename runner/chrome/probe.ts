@@ -1,6 +1,6 @@
 /**
- * Checks once, at the runner's start, that a Chrome does what sessions need: through a relay on loopback, as a client of
- * a session does, a page is opened and computes something.
+ * Checks once, at the runner's start, that a Chrome does what sessions need: through a relay on
+ * loopback, as a client of a session does, a page is opened and computes something.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -13,7 +13,10 @@ import { openRelay } from './relay.ts';
 const PAGE = 'data:text/html,<title>tabern</title>';
 const EXPRESSION = 'document.title + innerWidth';
 
-/** Its product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when it does not answer as it should. */
+/**
+ * Its product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when it does not answer
+ * as it should.
+ */
 export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
   const relay = openRelay(chrome, { log });
   const path = `/${randomUUID()}`; // loopback is open to every user of the machine

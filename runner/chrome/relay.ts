@@ -1,8 +1,9 @@
 /**
- * Lets several clients drive one Chrome. Each client has a browser session of its own (Target.attachToBrowserTarget),
- * made before its upgrade is answered: a client that talks at once loses nothing. What a client says is parsed, judged
- * (police.ts) and written anew; what Chrome says goes to the session's client as it came. A client sees the sessions
- * below its own and no other's; when it leaves, they are detached.
+ * Lets several clients drive one Chrome. Each client has a browser session of its own
+ * (Target.attachToBrowserTarget), made before its upgrade is answered: a client that talks at once
+ * loses nothing. What a client says is parsed, judged (police.ts) and written anew; what Chrome
+ * says goes to the session's client as it came. A client sees the sessions below its own and no
+ * other's; when it leaves, they are detached.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -11,7 +12,10 @@ import type { Log } from '../../proto/log.ts';
 import { openClient, type RelayClient } from './client.ts';
 import type { Chrome } from './launch.ts';
 
-/** Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered; Playwright sends uploads in parts. */
+/**
+ * Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered; Playwright sends
+ * uploads in parts.
+ */
 const MESSAGE_MAX_BYTES = 16 << 20;
 /** Ours: an agent, a live view and a debugger at once are three. */
 const CLIENTS_MAX = 32;

@@ -1,4 +1,7 @@
-/** What Chrome's jail holds: the libraries and fonts of the system, the engine, and the one directory it may write. */
+/**
+ * What Chrome's jail holds: the libraries and fonts of the system, the engine, and the one
+ * directory it may write.
+ */
 import { existsSync, statfsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';

@@ -1,10 +1,12 @@
 /**
- * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities, a file system of
- * the named mounts only. A process in it is never root of this machine: a root runner gives each jail a uid of its own.
+ * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities,
+ * a file system of the named mounts only. A process in it is never root of this machine: a root
+ * runner gives each jail a uid of its own.
  *
- * A root runner starts two bwraps in a row. The outer one, still root and without namespaces but for mounts, makes the
- * mounts reachable (they lie below 0700 directories that the jail's uid cannot pass); then setpriv drops to the uid and
- * the inner one builds the jail. Where root may not mount (a container), the inner one alone is tried.
+ * A root runner starts two bwraps in a row. The outer one, still root, with a view of its own
+ * of the machine's files, makes the mounts reachable (they lie below 0700 directories that the jail's uid
+ * cannot pass); then setpriv drops to the uid and the inner one builds the jail. Where root may not
+ * mount (a container), the inner one alone is tried.
  */
 import type { Log } from '../../proto/log.ts';
 import type { Exit, Jail, JailSpec, Rung } from './ladder.ts';
@@ -13,17 +15,22 @@ import { programMounts } from './libs.ts';
 import { findProgram, limitArgv } from './limits.ts';
 import { lendUid } from './uids.ts';
 
-/** Not 0 and not 65534: files of unmapped owners show as 65534 in there and would look like its own. */
+/**
+ * Not 0 and not 65534: files of unmapped owners show as 65534 in there and would look like its own.
+ */
 const INSIDE_UID = '1000';
-/** In the outer bwrap's private view only: the source of a mount is looked up before this covers it. */
+/**
+ * In the outer bwrap's private view only: the source of a mount is looked up before this covers it.
+ */
 const STAGE = '/tmp';
 /** Ours: a probe takes about 20 ms. */
 const PROBE_TIMEOUT_MS = 10_000;
 
 /**
- * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so that its death would leave the
- * inner one alive (seen). It may signal the pid 1 that it made, which is root still, and with that all below it dies.
- * It keeps the machine's /proc: bwrap covers parts of a new one, and the kernel then refuses the inner one its own.
+ * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so that its
+ * death would leave the inner one alive (seen). It may signal the pid 1 that it made, which is root
+ * still, and with that all below it dies. It keeps the machine's /proc: bwrap covers parts of a new
+ * one, and the kernel then refuses the inner one its own.
  */
 const OUTER_END = ['--unshare-pid', '--die-with-parent', '--'];
 
@@ -79,14 +86,18 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
       return {
         child,
         exited: exited.finally(() => lent?.[Symbol.dispose]()),
-        // the kernel ends the jail's pid 1, and with it the jail, when bwrap dies (--die-with-parent)
+        // the kernel ends the jail's pid 1, and with it the jail, when bwrap dies (--die-with-
+        // parent)
         kill: () => void child.kill('SIGKILL'),
       };
     },
   };
 }
 
-/** Words of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the stage. */
+/**
+ * Words of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the
+ * stage.
+ */
 function stagedArgv(tools: Tools, spec: JailSpec, uid: number): string[] {
   const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
   const binds = staged.flatMap(({ from, staged, writable }) => [
@@ -111,7 +122,8 @@ export function bwrapArgv(spec: JailSpec): string[] {
     ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
     ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
     ...(spec.nestedNamespaces ? [] : ['--disable-userns']),
-    // without a reaper, the process is pid 1: it cannot kill or stop itself, and there is one process less
+    // without a reaper, the process is pid 1: it cannot kill or stop itself, and there is one
+    // process less
     ...(spec.hasChildren === true || spec.nestedNamespaces ? [] : ['--as-pid-1']),
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/dev/shm'],
     ...['--remount-ro', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/tmp'],
@@ -149,14 +161,18 @@ async function probe(jail: Jail): Promise<string | undefined> {
   return said.trim() || `a probe ended with ${exit.signal ?? exit.code}`;
 }
 
-/** Whether a jailed process can make namespaces of its own, as Chrome's sandbox does. Asked once per start. */
+/**
+ * Whether a jailed process can make namespaces of its own, as Chrome's sandbox does. Asked once per
+ * start.
+ */
 export async function canNest(jail: Jail, log: Log): Promise<boolean> {
   const unshare = findProgram('unshare');
-  if (jail.level === 'none') return process.getuid?.() !== 0;
+  // Chrome refuses its sandbox to root; in a jail it is not root
+  if (jail.level === 'none' && process.getuid?.() === 0) return false;
   if (unshare === undefined) return true; // Chrome itself will say
   const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
   const jailed = jail.launch({
-    argv: () => ['/bin/unshare', ...nested, '/bin/unshare', '--version'],
+    argv: (at) => [at('/bin/unshare'), ...nested, at('/bin/unshare'), '--version'],
     mounts: await programMounts(unshare, '/bin/unshare'),
     env: () => ({}),
     tmpBytes: 1 << 20,

@@ -1,7 +1,8 @@
 /**
- * The one door out of a jail: an HTTP proxy for connections that were accepted elsewhere. CONNECT makes a tunnel (https
- * and every WebSocket of Chrome); an absolute-form request is forwarded. Each target is judged (names.ts) and the judged
- * address is dialled. TLS stays end to end. Bytes flow by pipe, so a slow reader slows its writer and nothing piles up.
+ * The one door out of a jail: an HTTP proxy for connections that were accepted elsewhere. CONNECT
+ * makes a tunnel (https and every WebSocket of Chrome); an absolute-form request is forwarded. Each
+ * target is judged (names.ts) and the judged address is dialled. TLS stays end to end. Bytes flow
+ * by pipe, so a slow reader slows its writer and nothing piles up.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type BlockList, connect, type Socket } from 'node:net';
@@ -12,13 +13,19 @@ import { forwardHeaders } from './headers.ts';
 import { judge, openResolve, type Resolve } from './names.ts';
 
 const CONNECT_TIMEOUT_MS = 15_000;
-/** A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five minutes. */
+/**
+ * A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five
+ * minutes.
+ */
 const IDLE_TIMEOUT_MS = 600_000;
 const HEADERS_TIMEOUT_MS = 30_000;
 const HEADERS_MAX_BYTES = 64 << 10;
 /** Ours: Chrome itself keeps 32 per proxy. */
 const CONNECTIONS_MAX = 512;
-/** Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are judged alike. */
+/**
+ * Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are
+ * judged alike.
+ */
 const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
 
 export type Egress = {
@@ -62,6 +69,7 @@ export function openEgress(options: { allow: BlockList; log: Log; resolve?: Reso
         return;
       }
       hold(sockets, socket);
+      socket.allowHalfOpen = true; // who has said all still hears the answer
       socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
       server.emit('connection', socket);
     },
@@ -199,5 +207,6 @@ const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as c
 
 function page({ code, why }: Refusal): string {
   const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;
-  return `${head}content-length: ${Buffer.byteLength(why) + 1}\r\nconnection: close\r\n\r\n${why}\n`;
+  const length = `content-length: ${Buffer.byteLength(why) + 1}\r\n`;
+  return `${head}${length}connection: close\r\n\r\n${why}\n`;
 }

@@ -1,4 +1,7 @@
-/** Headers as a proxy passes them on: in order, as spelled, without those that concern one hop only. Pure. */
+/**
+ * Headers as a proxy passes them on: in order, as spelled, without those that concern one hop only.
+ * Pure.
+ */
 
 /** RFC 9110 7.6.1. `upgrade` too: a WebSocket goes through CONNECT. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -13,7 +16,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Takes and gives Node's flat list: name, value, name, value. Names that `Connection` lists are dropped too. */
+/**
+ * Takes and gives Node's flat list: name, value, name, value. Names that `Connection` lists are
+ * dropped too.
+ */
 export function forwardHeaders(raw: readonly string[]): string[] {
   const pairs: [string, string][] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {

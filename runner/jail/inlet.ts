@@ -1,7 +1,8 @@
 /**
- * Takes the connections that leave a jail. A jail's network has only a loopback; a short-lived helper, started inside
- * beside the real program, listens there and passes the listening socket out over Node IPC. The runner accepts on it, so
- * the jail has no relay process and no route. A jail without a network of its own gets a loopback port of the machine.
+ * Takes the connections that leave a jail. A jail's network has only a loopback; a short-lived
+ * helper, started inside beside the real program, listens there and passes the listening socket out
+ * over Node IPC. The runner accepts on it, so the jail has no relay process and no route. A jail
+ * without a network of its own gets a loopback port of the machine.
  */
 import type { ChildProcess } from 'node:child_process';
 import { createServer, Server, type Socket } from 'node:net';
@@ -13,17 +14,21 @@ const HELPER_TIMEOUT_MS = 15_000;
 /** The descriptor of the IPC channel in the jailed program; 3 and 4 are Chrome's debugging pipe. */
 export const INLET_FD = 5;
 
-/** Runs inside, under `node -e`: 40 ms, then gone. It waits for the runner to hold the socket, then leaves. */
+/**
+ * Runs inside, under `node -e`: 40 ms, then gone. It waits for the runner to hold the socket, then
+ * leaves.
+ */
 const HELPER = `
 const server = require('node:net').createServer();
-server.listen({ host: '127.0.0.1', port: ${INLET_PORT}, backlog: 511 }, () => process.send('inlet', server));
+const address = { host: '127.0.0.1', port: ${INLET_PORT}, backlog: 511 };
+server.listen(address, () => process.send('inlet', server));
 server.on('error', (error) => { process.send(String(error)); });
 process.on('disconnect', () => process.exit(0));
 `;
 
 /**
- * The words that start `command` with the helper beside it. The helper is orphaned to the jail's reaper, and neither
- * holds the other's descriptors.
+ * The words that start `command` with the helper beside it. The helper is orphaned to the jail's
+ * reaper, and neither holds the other's descriptors.
  */
 export function withInlet(paths: { shell: string; node: string }, command: string[]): string[] {
   const helper = `NODE_CHANNEL_FD=${INLET_FD} exec "$0" -e "$1" 3<&- 4>&- </dev/null`;
@@ -31,7 +36,10 @@ export function withInlet(paths: { shell: string; node: string }, command: strin
   return [paths.shell, '-c', script, paths.node, HELPER, ...command];
 }
 
-/** Resolves when connections from the jail are being taken. The child was started with 'ipc' at INLET_FD. */
+/**
+ * Resolves when connections from the jail are being taken. The child was started with 'ipc' at
+ * INLET_FD.
+ */
 export async function takeInlet(child: ChildProcess, serve: (socket: Socket) => void) {
   const { promise, resolve, reject } = Promise.withResolvers<Server>();
   const timer = setTimeout(() => reject(new Error('the inlet does not answer')), HELPER_TIMEOUT_MS);
@@ -50,7 +58,10 @@ export async function takeInlet(child: ChildProcess, serve: (socket: Socket) => 
   }
 }
 
-/** For a jail that shares the machine's network: a loopback port that any process of this machine can use. */
+/**
+ * For a jail that shares the machine's network: a loopback port that any process of this machine
+ * can use.
+ */
 export async function openInlet(serve: (socket: Socket) => void): Promise<Server> {
   const server = createServer(serve);
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 /**
- * Opens the jail that everything untrusted runs in: a function's host and Chrome. The ladder is tried from the top and
- * fails closed: with no rung that really works here the runner does not start, unless the operator says `none`.
+ * Opens the jail that everything untrusted runs in: a function's host and Chrome. The ladder is
+ * tried from the top and fails closed: with no rung that really works here the runner does not
+ * start, unless the operator says `none`.
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import type { Log } from '../../proto/log.ts';
@@ -21,7 +22,10 @@ export type At = (inside: string) => string;
 
 export type JailSpec = {
   argv: (at: At) => string[];
-  /** In order: a later one may lie inside an earlier one. Writable ones become the jail's own (chown). */
+  /**
+   * In order: a later one may lie inside an earlier one. Writable ones become the jail's own
+   * (chown).
+   */
   mounts: Mount[];
   /** The whole environment. It shows in the process list: no secrets. */
   env: (at: At) => Record<string, string>;
@@ -29,9 +33,14 @@ export type JailSpec = {
   tmpBytes: number;
   limits: JailLimits;
   stdio: StdioOptions;
-  /** Whether it may make user namespaces of its own: Chrome's sandbox needs them, nothing else does. */
+  /**
+   * Whether it may make user namespaces of its own: Chrome's sandbox needs them, nothing else does.
+   */
   nestedNamespaces: boolean;
-  /** It has children that may be orphaned: pid 1 of the jail is a reaper then. Else the process itself is pid 1. */
+  /**
+   * It has children that may be orphaned: pid 1 of the jail is a reaper then. Else the process
+   * itself is pid 1.
+   */
   hasChildren?: boolean;
 };
 
@@ -39,7 +48,9 @@ export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 
 export type Jailed = {
   child: ChildProcess;
-  /** Settles once, when the process is gone; never rejects (a program that cannot start exits 127). */
+  /**
+   * Settles once, when the process is gone; never rejects (a program that cannot start exits 127).
+   */
   exited: Promise<Exit>;
   /** SIGKILL to the whole tree; harmless when it is gone. */
   kill(): void;
@@ -83,7 +94,8 @@ export async function openJail(options: {
     reasons.push(`${rung.level}: ${opened.why}`);
   }
   throw new JailError(
-    `no sandbox works here (${reasons.join('; ')}). Install bubblewrap (apt install bubblewrap) and allow user ` +
-      'namespaces, or set TABERN_SANDBOX=none at your own risk: functions and pages can then read this machine',
+    `no sandbox works here (${reasons.join('; ')}). Install bubblewrap (apt install bubblewrap) ` +
+      'and allow user namespaces, or set TABERN_SANDBOX=none at your own risk: ' +
+      'functions and pages can then read this machine',
   );
 }

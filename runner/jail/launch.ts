@@ -36,7 +36,10 @@ export function start(command: Command): { child: ChildProcess; exited: Promise<
   return { child, exited };
 }
 
-/** Gives a file, socket or whole directory to a uid. Links are not followed: a former jail may have left them. */
+/**
+ * Gives a file, socket or whole directory to a uid. Links are not followed: a former jail may have
+ * left them.
+ */
 export function giveTo(uid: number, path: string): void {
   lchownSync(path, uid, uid);
   if (!lstatSync(path).isDirectory()) return;

@@ -1,4 +1,7 @@
-/** What a program needs in its jail to start: itself and the shared libraries that its loader names, nothing else. */
+/**
+ * What a program needs in its jail to start: itself and the shared libraries that its loader names,
+ * nothing else.
+ */
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -9,7 +12,10 @@ import { findProgram } from './limits.ts';
 const LDD_TIMEOUT_MS = 10_000;
 const run = promisify(execFile);
 
-/** Read-only mounts with which `program` (a path) starts at `inside`. A static program needs only itself. */
+/**
+ * Read-only mounts with which `program` (a path) starts at `inside`. A static program needs only
+ * itself.
+ */
 export async function programMounts(program: string, inside: string): Promise<Mount[]> {
   const from = await realpath(program);
   const libs = parseLdd(await ldd(from));
@@ -29,7 +35,10 @@ async function ldd(path: string): Promise<string> {
   }
 }
 
-/** `libc.so.6 => /lib/…/libc.so.6 (0x…)` and `/lib64/ld-linux-x86-64.so.2 (0x…)`; the vdso has no path. */
+/**
+ * `libc.so.6 => /lib/…/libc.so.6 (0x…)` and `/lib64/ld-linux-x86-64.so.2 (0x…)`; the vdso has
+ * no path.
+ */
 export function parseLdd(output: string): string[] {
   const paths = output.split('\n').map((line) => /(?:=> |^\s+)(\/\S+) \(0x/.exec(line)?.[1]);
   return [...new Set(paths.filter((path) => path !== undefined))];

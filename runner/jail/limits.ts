@@ -1,22 +1,32 @@
 /**
- * Resource limits of a jailed process, set by util-linux' prlimit before anything else of the jail exists, so that
- * they hold for the jail's own set-up too. A limit is per process (data, files, file size) or per uid (processes).
+ * Resource limits of a jailed process, set by util-linux' prlimit before anything else of the jail
+ * exists, so that they hold for the jail's own set-up too. A limit is per process (data, files,
+ * file size) or per uid (processes).
  */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
 export type JailLimits = {
-  /** Anonymous memory of one process (RLIMIT_DATA). Not for Chrome: V8 reserves far more than it uses. */
+  /**
+   * Anonymous memory of one process (RLIMIT_DATA). Not for Chrome: V8 reserves far more than it
+   * uses.
+   */
   dataBytes?: number;
   /** Open files of one process. */
   files: number;
   /** The largest file one process may write. */
   fileBytes?: number;
-  /** Processes and threads of the jail; held only where the jail has a uid of its own (the runner is root). */
+  /**
+   * Processes and threads of the jail; held only where the jail has a uid of its own (the runner is
+   * root).
+   */
   processes?: number;
 };
 
-/** Where system programs live. PATH is not asked: whoever starts the runner must not choose its jailer. */
+/**
+ * Where system programs live. PATH is not asked: whoever starts the runner must not choose its
+ * jailer.
+ */
 const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 
 /** The path of a system program; undefined when it is not installed. */
@@ -33,7 +43,10 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** The words to put before a command: empty when there is no prlimit. A core dump would hold a tenant's memory: never. */
+/**
+ * The words to put before a command: empty when there is no prlimit. A core dump would hold a
+ * tenant's memory: never.
+ */
 export function limitArgv(
   prlimit: string | undefined,
   limits: JailLimits,

@@ -1,6 +1,7 @@
 /**
- * Which addresses a host name stands for, and whether they may be dialled. The answer is decided on the addresses that
- * are then dialled, so a name that changes its mind in between (DNS rebinding) gains nothing.
+ * Which addresses a host name stands for, and whether they may be dialled. The answer is decided on
+ * the addresses that are then dialled, so a name that changes its mind in between (DNS rebinding)
+ * gains nothing.
  */
 import { Resolver } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
@@ -8,7 +9,10 @@ import { isAllowed } from '../../proto/addresses.ts';
 
 const DNS_TIMEOUT_MS = 5_000;
 const DNS_TRIES = 2;
-/** Answered here, as RFC 6761 asks; /etc/hosts is not read: its names are the operator's, not the tenant's. */
+/**
+ * Answered here, as RFC 6761 asks; /etc/hosts is not read: its names are the operator's, not the
+ * tenant's.
+ */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 export type Verdict =
@@ -19,7 +23,10 @@ export type Verdict =
 /** Gives every address of a name, v4 and v6; empty when there is none. */
 export type Resolve = (name: string) => Promise<string[]>;
 
-/** Asks the machine's name servers by itself: dns.lookup would read /etc/hosts and block the file system's threads. */
+/**
+ * Asks the machine's name servers by itself: dns.lookup would read /etc/hosts and block the file
+ * system's threads.
+ */
 export function openResolve(): Resolve {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (name) => {
@@ -29,8 +36,8 @@ export function openResolve(): Resolve {
 }
 
 /**
- * `hostname` is a parsed URL's: the parser has already turned `2130706433` and `0x7f.1` into 127.0.0.1.
- * One forbidden address among many forbids the name.
+ * `hostname` is a parsed URL's: the parser has already turned `2130706433` and `0x7f.1` into
+ * 127.0.0.1. One forbidden address among many forbids the name.
  */
 export async function judge(
   hostname: string,

@@ -1,6 +1,7 @@
 /**
- * The rung that contains nothing: for those who say so. Paths are the machine's own, the network is the machine's own;
- * what is left is a private /tmp, the limits, and that the whole process group ends together and with the runner.
+ * The rung that contains nothing: for those who say so. Paths are the machine's own, the network is
+ * the machine's own; what is left is a private /tmp, the limits, and that the whole process group
+ * ends together and with the runner.
  */
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -43,7 +44,10 @@ export function openNone(log: Log): Jail {
   };
 }
 
-/** Inside path -> this machine's path, by the last mount that holds it; a path that no mount holds stays what it is. */
+/**
+ * Inside path -> this machine's path, by the last mount that holds it; a path that no mount holds
+ * stays what it is.
+ */
 export function outside(mounts: readonly Mount[]): At {
   return (inside) => {
     const mount = mounts.findLast(({ to }) => inside === to || inside.startsWith(`${to}/`));

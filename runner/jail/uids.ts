@@ -1,9 +1,13 @@
 /**
- * Uids for jails of a root runner: one each, out of a range that no account uses, given back when the jail ends.
- * Two jails that run at once never share one, so neither can signal or trace the other even if it left its namespaces.
+ * Uids for jails of a root runner: one each, out of a range that no account uses, given back when
+ * the jail ends. Two jails that run at once never share one, so neither can signal or trace the
+ * other even if it left its namespaces.
  */
 
-/** Above every account that adduser makes, below systemd's dynamic and container ranges' usual start (524288). */
+/**
+ * Above every account that adduser makes, below systemd's dynamic and container ranges' usual start
+ * (524288).
+ */
 const FIRST = 200_000;
 const COUNT = 65_536;
 

@@ -1,4 +1,7 @@
-/** A real Chrome in a real jail with its relay on a loopback port, and a web site beside it. Ends all of it on disposal. */
+/**
+ * A real Chrome in a real jail with its relay on a loopback port, and a web site beside it. Ends
+ * all of it on disposal.
+ */
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';

@@ -1,4 +1,7 @@
-/** Not a test: launches a Chrome in the run directory that it is given, says so, and waits to be killed. */
+/**
+ * Not a test: launches a Chrome in the run directory that it is given, says so, and waits to be
+ * killed.
+ */
 import { makeRunDir } from '../../../runner/sweep.ts';
 import { launchOne } from './lab.ts';
 

@@ -1,4 +1,7 @@
-/** The pool hands out each Chrome once, keeps spares, and waits when all are taken. Chromes are counted, not started. */
+/**
+ * The pool hands out each Chrome once, keeps spares, and waits when all are taken. Chromes are
+ * counted, not started.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Chrome } from '../../../runner/chrome/launch.ts';

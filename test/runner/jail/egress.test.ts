@@ -1,4 +1,7 @@
-/** The proxy that a jail's traffic passes: what it lets out, what it refuses, and that bytes arrive as sent. */
+/**
+ * The proxy that a jail's traffic passes: what it lets out, what it refuses, and that bytes arrive
+ * as sent.
+ */
 import { createServer, type IncomingHttpHeaders, request } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcp, type Server } from 'node:net';
 import { suite } from 'uvu';

@@ -155,7 +155,8 @@ ladder('in bwrap nothing of the outside is reached', async () => {
   const jail = await openJail({ sandbox: 'bwrap', log });
   const { said } = await evaluate(
     jail,
-    `const tried = (name, act) => { try { act(); return [name, 'done'] } catch (error) { return [name, error.code] } };
+    `const tried = (name, act) => {
+       try { act(); return [name, 'done'] } catch (error) { return [name, error.code] } };
      const all = [
        tried('passwd', () => fs.readFileSync('/etc/passwd')),
        tried('root', () => fs.writeFileSync('/x', '')),
