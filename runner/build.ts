@@ -6,17 +6,16 @@
  * the build's directory is gone. Nothing of the project runs here: the bundle runs in a function
  * host, as its handlers will.
  */
-import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, open, realpath, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Env } from '../proto/env.ts';
 import { Fault } from '../proto/errors.ts';
-import type { WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import type { BuildWork, CompleteBuildRequest } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { unpack } from './archive.ts';
+import { download, upload } from './build-blobs.ts';
 import { type BuildLog, type Level, openBuildLog } from './build-log.ts';
 import { type Bundle, bundle } from './bundle.ts';
 import { BundleError } from './bundle-error.ts';
@@ -30,11 +29,7 @@ import { retried } from './retry.ts';
  */
 const INTROSPECT_TIMEOUT_MS = 30_000;
 /** In bytes. Source: blobs.proto. */
-const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 const BUNDLE_MAX_BYTES = 32 * 1024 * 1024;
-const CHUNK_BYTES = 64 * 1024;
-/** Of one blob, one way. Ours. */
-const TRANSFER_TIMEOUT_MS = 120_000;
 
 /** What runs a bundle once to learn what it defines. */
 export type Introspector = {
@@ -130,23 +125,6 @@ async function steps(step: Step): Promise<Outcome> {
   return { $case: 'success', value: { manifests, bundleBlobId } };
 }
 
-async function download({ clients, call, work, signal }: Step, file: string): Promise<void> {
-  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  await using out = await open(file, 'wx', 0o600);
-  let bytes = 0;
-  const blobId = work.archiveBlobId;
-  for await (const { chunk } of clients.blobs.readBlob({ blobId }, options)) {
-    bytes += chunk.length;
-    if (bytes > ARCHIVE_MAX_BYTES) {
-      throw new BuildFailure(
-        'BUILD_ERROR',
-        `the archive is larger than ${ARCHIVE_MAX_BYTES} bytes`,
-      );
-    }
-    await out.writeFile(chunk);
-  }
-}
-
 async function checkEntrypoint(root: string, entrypoint: string): Promise<void> {
   const found = await stat(join(root, entrypoint)).catch(() => undefined);
   if (found?.isFile()) return;
@@ -197,18 +175,6 @@ async function introspect(step: Step, made: { path: string; sha256: string }): P
   const problem =
     found.code === 'BUILD_ERROR' ? `the entry file cannot be loaded: ${first}` : first;
   throw new BuildFailure(found.code, problem);
-}
-
-async function upload({ clients, call, leaseId, signal }: Step, file: string): Promise<string> {
-  async function* parts(): AsyncGenerator<WriteBlobRequest> {
-    yield { part: { $case: 'header', value: { kind: 'BUNDLE', leaseId } } };
-    for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
-      yield { part: { $case: 'chunk', value: chunk } };
-    }
-  }
-  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
-  return blobId;
 }
 
 /**
