@@ -23,8 +23,16 @@ const LIVED_MS = 30_000;
 /** A runner that was asked to end and did not is killed. Ours: 5 s of the drain's 30 are core's. */
 const CLOSE_MAX_MS = 25_000;
 
-/** What a runner needs of the machine. */
-const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'npm_execpath'];
+/**
+ * What a runner needs of the machine; then what its builds need to reach the operator's package
+ * registry, which may stand behind a proxy and a certificate authority of its own.
+ */
+const PASSED = new Set([
+  ...['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'npm_execpath'],
+  ...['npm_config_registry', 'npm_config_userconfig', 'npm_config_globalconfig'],
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'],
+]);
 /** Secrets that are none of its business: it has a token of its own. */
 const KEPT = ['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN'].flatMap((name) => [name, `${name}_FILE`]);
 /** Exit codes that a restart cannot cure. */
@@ -81,7 +89,7 @@ export function keepRunner(
 /** The runner's environment: a handler's escape must not find the operator's. */
 export function runnerEnv(env: Env): Record<string, string> {
   const passed = Object.entries(env).filter(([name]) => {
-    return PASSED.includes(name) || (name.startsWith('TABERN_') && !KEPT.includes(name));
+    return PASSED.has(name) || (name.startsWith('TABERN_') && !KEPT.includes(name));
   });
   return Object.fromEntries(passed) as Record<string, string>;
 }
