@@ -59,7 +59,7 @@ export function createBuild(clients: Clients, registry: FileRegistry): RouterMid
 async function* blobOf(form: Form): AsyncGenerator<WriteBlobRequest> {
   yield { part: { $case: 'header', value: { kind: 'BUILD_ARCHIVE' } } };
   let size = 0;
-  for await (const chunk of await form.archive) {
+  for await (const chunk of chunksOf(await form.archive)) {
     size += chunk.length;
     if (size > ARCHIVE_MAX_BYTES) throw tooLarge(ARCHIVE_MAX_BYTES);
     yield { part: { $case: 'chunk', value: chunk } };
@@ -128,7 +128,7 @@ function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): voi
   parser.on('file', (name, part) => {
     part.on('error', ignore);
     if (name === 'metadata') {
-      textOf(part).then(take, (error) => found.fail(asFault(error)));
+      textOf(part).then(take, found.fail);
     } else if (name === 'archive' && !archive) {
       archive = part;
       found.archive(part);
@@ -138,8 +138,7 @@ function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): voi
     }
   });
   parser.on('error', (cause) => {
-    const message = 'The body is not valid multipart/form-data.';
-    found.fail(new Fault('MALFORMED_REQUEST', message, {}, cause));
+    found.fail(malformed(cause));
   });
   parser.once('close', () => {
     if (!archive) found.fail(invalidField('archive', 'is required.'));
@@ -190,16 +189,29 @@ function metadataJson(text: string) {
   }
 }
 
-/**
- * A client may send the metadata as a file part; one that is too long is cut where `metadataOf`
- * refuses it.
- */
+/** A client may send the metadata as a file part; `metadataOf` refuses one that is cut here. */
 async function textOf(part: Readable): Promise<string> {
-  let text = '';
-  for await (const chunk of part.setEncoding('utf8')) {
-    if (text.length <= METADATA_MAX_BYTES) text += chunk;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf(part)) {
+    if (size <= METADATA_MAX_BYTES) chunks.push(chunk);
+    size += chunk.length;
   }
-  return text;
+  return Buffer.concat(chunks).toString();
+}
+
+/** The bytes of a part. The parser destroys it with an error of its own when the form breaks off. */
+async function* chunksOf(part: Readable): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of part) yield chunk;
+  } catch (error) {
+    throw error instanceof Fault ? error : malformed(error);
+  }
+}
+
+function malformed(cause: unknown): Fault {
+  const message = 'The body is not valid multipart/form-data.';
+  return new Fault('MALFORMED_REQUEST', message, {}, cause);
 }
 
 /** Its part of the OpenAPI description. */

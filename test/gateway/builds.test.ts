@@ -160,6 +160,10 @@ test('an archive above 25 MB is a 413, whether its size is told or not', async (
   assert.is(kept.blobs.length, 0);
 });
 
+/** The beginning of a part that never ends. */
+const part = (name: string) =>
+  `--b\r\ncontent-disposition: form-data; name="${name}"; filename="a"\r\n\r\nsome bytes`;
+
 test('a body that is not a form is refused', async () => {
   const { door } = await openKeeping();
   await using _ = door;
@@ -169,6 +173,9 @@ test('a body that is not a form is refused', async () => {
     ['multipart/form-data; x=y', '', 400],
     ['multipart/form-data; boundary=b', 'nothing', 400],
     ['multipart/form-data; boundary=b', '', 400],
+    ['multipart/form-data; boundary=b', part('archive'), 400],
+    ['multipart/form-data; boundary=b', part('metadata'), 400],
+    ['multipart/form-data; boundary=b', part('archive').slice(0, 30), 400],
   ];
   for (const [type, body, status] of cases) {
     const answer = await ask(door.url, 'POST', BUILDS_PATH, {
