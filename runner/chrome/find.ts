@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -103,11 +103,22 @@ async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined
       env: { TMPDIR: part, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
       timeout: UNPACK_TIMEOUT_MS,
     });
+    await openToAll(part);
     // another runner may have been faster: both unpacked the same
     await rename(part, home).catch(() => rm(part, { recursive: true, force: true }));
   }
   const env = { LD_LIBRARY_PATH: join(home, 'al2023/lib'), FONTCONFIG_PATH: join(home, 'fonts') };
   return { kind: 'headless-shell', program: join(home, 'chromium'), home, env };
+}
+
+/** The package unpacks for its own user; a jail has another uid. For data the bit means nothing. */
+async function openToAll(dir: string): Promise<void> {
+  const names = await readdir(dir, { recursive: true });
+  await Promise.all(
+    [dir, ...names.map((name) => join(dir, name))].map(async (path) => {
+      await chmod(path, 0o755);
+    }),
+  );
 }
 
 function npmManifest(): string | undefined {

@@ -1,6 +1,6 @@
 /**
  * Launches one Chrome: its directory, its jail, its door to the network, its pipe.
- *   starting -> ready (its default page exists) -> gone -> its directory is removed, `exited` settles
+ *   starting -> ready (its default page is there) -> gone -> directory removed, `exited` settles
  * However it ends - close(), a crash, a hang, the runner's death - no process stays behind; of a
  * killed runner, the next one's sweep takes the directory.
  */
@@ -59,7 +59,7 @@ export type Chrome = {
 
 /** Throws when Chrome does not come up; nothing is left of it then. */
 export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
-  const { runDir, egress, log, profileDir } = options;
+  const { runDir, egress, profileDir } = options;
   const id = randomUUID();
   const dir = join(runDir, `chrome-${id}`);
   try {
@@ -68,7 +68,6 @@ export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
   } catch (error) {
     egress.close();
     await rm(dir, RM);
-    log.warn({ chrome: id, error: String(error) }, 'Chrome did not start');
     throw error;
   }
 }
@@ -95,7 +94,7 @@ async function launchIn(place: Place): Promise<Chrome> {
   try {
     const doors = [local ?? takeInlet(child, egress.handle), ready(pipe)] as const;
     const died = jailed.exited.then(({ code, signal }) => {
-      throw new Error(`Chrome ended at start (${signal ?? code}): ${stderr().slice(-1000)}`);
+      throw new Error(`it ended (${signal ?? code})`);
     });
     died.catch(() => undefined); // heard below while it matters
     [inlet] = await Promise.race([Promise.all(doors), died]);
@@ -106,7 +105,8 @@ async function launchIn(place: Place): Promise<Chrome> {
   } catch (error) {
     jailed.kill();
     await exited;
-    throw error;
+    const said = stderr().trim().slice(-1000) || 'nothing';
+    throw new Error(`Chrome did not start: ${String(error)}; it said: ${said}`, { cause: error });
   }
   const stopWatching = watchHeart(pipe, () => {
     log.error({ chrome: id }, 'Chrome hangs: killed');

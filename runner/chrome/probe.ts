@@ -11,7 +11,11 @@ import type { Chrome } from './launch.ts';
 import { openRelay } from './relay.ts';
 
 const PAGE = 'data:text/html,<title>tabern</title>';
-const EXPRESSION = 'document.title + innerWidth';
+/** The page is committed when the navigation is answered, its title read a moment later. */
+const EXPRESSION = `new Promise((done) => {
+  const look = () => document.title ? done(document.title + innerWidth) : setTimeout(look, 5);
+  look();
+})`;
 
 /**
  * Its product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when it does not answer
@@ -54,7 +58,7 @@ export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
 }
 
 async function evaluate(client: CDP.Client, sessionId: string): Promise<string> {
-  const question = { expression: EXPRESSION, returnByValue: true };
+  const question = { expression: EXPRESSION, awaitPromise: true };
   const { result } = await client.send('Runtime.evaluate', question, sessionId);
   return String(result.value);
 }

@@ -5,7 +5,7 @@
  * by pipe, so a slow reader slows its writer and nothing piles up.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { type BlockList, connect, type Socket } from 'node:net';
+import { type BlockList, connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
@@ -19,6 +19,8 @@ const CONNECT_TIMEOUT_MS = 15_000;
  */
 const IDLE_TIMEOUT_MS = 600_000;
 const HEADERS_TIMEOUT_MS = 30_000;
+/** Ours: longer than Chrome keeps an idle proxy connection busy between two pages. */
+const KEEP_ALIVE_MS = 60_000;
 const HEADERS_MAX_BYTES = 64 << 10;
 /** Ours: Chrome itself keeps 32 per proxy. */
 const CONNECTIONS_MAX = 512;
@@ -50,6 +52,7 @@ export function openEgress(options: { allow: BlockList; log: Log; resolve?: Reso
   const server = createServer({
     maxHeaderSize: HEADERS_MAX_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     requestTimeout: 0, // an upload may take its time; the idle limit holds
   });
   server.on('request', (from, to) => {
@@ -102,7 +105,7 @@ async function aim(way: Way, text: string): Promise<Target | Refusal> {
       why: `${url.host} is not reachable from here: private addresses and mail ports are closed`,
     };
   }
-  return { host: url.hostname, port, addresses: verdict.addresses };
+  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, addresses: verdict.addresses };
 }
 
 async function tunnel(
@@ -118,7 +121,7 @@ async function tunnel(
     socket.end(page(target));
     return;
   }
-  const far = await dial(target.addresses, target.port);
+  const far = await dial(target);
   if (far === undefined) {
     socket.end(page({ code: 502, why: `${target.host} does not answer` }));
     return;
@@ -141,31 +144,47 @@ async function tunnel(
   socket.on('close', () => far.destroy());
 }
 
-/** The first of the checked addresses that answers. */
-async function dial(addresses: readonly string[], port: number): Promise<Socket | undefined> {
-  const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-  for (const host of addresses) {
-    const socket = connect({ host, port, noDelay: true, allowHalfOpen: true, signal });
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    if (await promise) return socket;
-    if (signal.aborted) return undefined;
-  }
+/** Connects to the checked addresses, whichever answers first; undefined when none does. */
+async function dial(target: Target): Promise<Socket | undefined> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), CONNECT_TIMEOUT_MS);
+  const socket = connect({ ...whereTo(target), noDelay: true, allowHalfOpen: true });
+  socket.once('connect', () => resolve(true)).on('error', () => resolve(false));
+  const isConnected = await promise;
+  clearTimeout(timer);
+  if (isConnected) return socket;
+  socket.destroy();
   return undefined;
+}
+
+/** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */
+function whereTo({ host, port, addresses }: Target) {
+  const lookup: LookupFunction = (_host, _options, answer) => {
+    answer(
+      null,
+      addresses.map((address) => ({ address, family: isIP(address) })),
+    );
+  };
+  return { host, port, lookup, autoSelectFamily: true };
 }
 
 async function forward(way: Way, from: IncomingMessage, to: ServerResponse): Promise<void> {
   const target = await aim(way, from.url ?? '');
-  if ('code' in target) {
-    refuse(to, target);
-    return;
-  }
+  if ('code' in target) refuse(to, target);
+  else await pass(way, target, from, to);
+}
+
+async function pass(
+  way: Way,
+  target: Target,
+  from: IncomingMessage,
+  to: ServerResponse,
+): Promise<void> {
   const url = new URL(from.url ?? '');
   const { promise: done, resolve: end } = Promise.withResolvers<void>();
   const far = request({
+    ...whereTo(target),
     agent: way.agent,
-    host: target.addresses[0],
-    port: target.port,
     method: from.method,
     path: url.pathname + url.search,
     headers: [...forwardHeaders(from.rawHeaders), 'connection', 'keep-alive'],
@@ -181,9 +200,11 @@ async function forward(way: Way, from: IncomingMessage, to: ServerResponse): Pro
     pipeline(answer, to, () => end());
   });
   far.on('error', () => {
-    if (to.headersSent) to.destroy();
-    else refuse(to, { code: 502, why: `${target.host} does not answer` });
-    end();
+    const isSafe = from.method === 'GET' || from.method === 'HEAD';
+    // a kept connection that the site closed at that moment says nothing about the site
+    if (far.reusedSocket && isSafe && !to.headersSent) end(pass(way, target, from, to));
+    else if (to.headersSent) end(void to.destroy());
+    else end(refuse(to, { code: 502, why: `${target.host} does not answer` }));
   });
   to.on('close', () => far.destroy());
   from.on('data', (bytes: Buffer) => {

@@ -1,5 +1,5 @@
 /** A client drives a real Chrome through the relay, and cannot do what it must not. */
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
@@ -156,6 +156,42 @@ relay('a result of many megabytes arrives whole', async () => {
   const page = await firstPage(browser);
   const text = await page.evaluate<string>('"é".repeat(3e7)');
   assert.is(text.length, 3e7);
+  await browser.close();
+});
+
+relay('a client that does not read stalls Chrome, not this process', async () => {
+  await using lab = await openLab({ allow: [] });
+  const raw = await openRaw(lab.connectUrl);
+  const { targetInfos } = await raw.call('Target.getTargets');
+  const [page] = targetInfos as { targetId: string }[];
+  const attached = await raw.call('Target.attachToTarget', { targetId: page?.targetId });
+  const sessionId = String(attached['sessionId']);
+  raw.socket.pause();
+  const before = process.memoryUsage().rss;
+  const params = { expression: '"x".repeat(1e7)', returnByValue: true };
+  for (let id = 1000; id < 1040; id += 1) {
+    raw.socket.send(JSON.stringify({ id, method: 'Runtime.evaluate', params, sessionId }));
+  }
+  const other = await openRaw(lab.connectUrl).catch(String); // waits behind the stalled one
+  const grown = process.memoryUsage().rss - before;
+  assert.ok(grown < 250e6, `grew by ${grown}`); // 400 MB were asked for
+  raw.socket.resume();
+  await until(() => raw.said.some((text) => text.startsWith('{"id":1039,')), 'the last answer');
+  raw.socket.close();
+  if (typeof other !== 'string') other.socket.close();
+});
+
+relay('full Chromium does the same when it is installed', async () => {
+  const program = '/usr/lib/chromium/chromium';
+  if (!existsSync(program)) return;
+  await using lab = await openLab({ allow: ['127.0.0.1/32'], program });
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  assert.is(browser.contexts()[0]?.pages().length, 1);
+  const page = await firstPage(browser);
+  await page.goto(lab.siteUrl);
+  assert.is(await page.title(), 'the site');
+  assert.is(await page.evaluate('navigator.webdriver'), false);
+  await page.screenshot();
   await browser.close();
 });
 

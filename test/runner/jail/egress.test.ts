@@ -170,6 +170,20 @@ egress('a megabyte goes out and comes back as it was', async () => {
   assert.ok(lab.egress.bytes.sent >= bytes.length);
 });
 
+egress('a name is dialled at the address that was judged', async () => {
+  await using lab = await openLab(['127.0.0.1/32'], { 'site.test': ['127.0.0.1'] });
+  assert.is((await get(lab, `http://site.test:${lab.sitePort}/`)).body, 'site');
+  const text = `GET /t HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`;
+  assert.match(await tunnel(lab, `site.test:${lab.sitePort}`, text), /site/);
+  assert.is(lab.asked[0], `GET / site.test:${lab.sitePort}`);
+});
+
+egress('a site that does not answer is a bad gateway', async () => {
+  await using lab = await openLab(['127.0.0.1/32']);
+  assert.is((await get(lab, 'http://127.0.0.1:1/')).code, 502);
+  assert.match(await tunnel(lab, '127.0.0.1:1', ''), /^HTTP\/1\.1 502/);
+});
+
 egress('a closed egress drops its connections', async () => {
   await using lab = await openLab(['127.0.0.1/32']);
   const socket = connect(lab.proxyPort, '127.0.0.1');
