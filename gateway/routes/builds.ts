@@ -200,7 +200,7 @@ async function textOf(part: Readable): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The bytes of a part. The parser destroys it with an error of its own when the form breaks off. */
+/** The bytes of a part. When the form breaks off, the parser destroys it with its own error. */
 async function* chunksOf(part: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of part) yield chunk;
