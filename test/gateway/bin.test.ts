@@ -135,7 +135,7 @@ test('a taken port ends serve with 69', async () => {
   assert.match(err, /is in use: stop what uses it or set TABERN_PORT/);
 });
 
-/** The machine's own Node, where it has one: too old for TypeScript on the machines that we know. */
+/** The machine's own Node, where it has one: too old for TypeScript on the machines we know. */
 const OWN_NODE = { PATH: '/usr/local/bin:/usr/bin:/bin' };
 const launcher = (argv: string[], env: Record<string, string>, cwd: string) =>
   start(['/usr/bin/env', 'node', LAUNCHER, ...argv], env, cwd);
