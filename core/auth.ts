@@ -1,7 +1,8 @@
 /**
- * Who calls: a project by its API key, the runner or the gateway by its token. Keys are stored and found as the SHA-256 of
- * their whole text (32 random bytes need no slow hash); tokens are two files beside the database.
- * A key reads svc_<8: public id>_<43: 32 random bytes, base64url><6: checksum of what stands before it>.
+ * Who calls: a project by its API key, the runner or the gateway by its token. Keys are stored and
+ * found as the SHA-256 of their whole text (32 random bytes need no slow hash); tokens are two
+ * files beside the database. A key reads svc_<8: public id>_<43: 32 random bytes, base64url><6:
+ * checksum of what stands before it>.
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../proto/errors.ts';

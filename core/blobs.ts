@@ -1,6 +1,7 @@
 /**
- * Blobs: bytes too large for a message, as streams. A project writes the archives it publishes and reads its own; a runner
- * writes the bundle that its lease makes and reads what its work needs. The row comes after the file, never before.
+ * Blobs: bytes too large for a message, as streams. A project writes the archives it publishes and
+ * reads its own; a runner writes the bundle that its lease makes and reads what its work needs. The
+ * row comes after the file, never before.
  */
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
@@ -78,7 +79,10 @@ async function ownerOf(
   return { kind, projectId: lease.projectId };
 }
 
-/** The bytes after the header. A stream that its writer cut short must not look like one that ended, nor hang. */
+/**
+ * The bytes after the header. A stream that its writer cut short must not look like one that ended,
+ * nor hang.
+ */
 async function* chunks(parts: AsyncIterator<WriteBlobRequest>, { signal }: Call) {
   const { promise: left, reject } = Promise.withResolvers<never>();
   const leave = () => reject(signal.reason);
@@ -87,7 +91,8 @@ async function* chunks(parts: AsyncIterator<WriteBlobRequest>, { signal }: Call)
   try {
     for (;;) {
       if (signal.aborted) throw signal.reason;
-      // grpc-js neither ends nor breaks the stream of a cancelled call: waiting for it alone would never end.
+      // grpc-js neither ends nor breaks the stream of a cancelled call: waiting for it alone would
+      // never end.
       const { value, done } = await Promise.race([parts.next(), left]);
       if (signal.aborted) throw signal.reason;
       if (done) return;

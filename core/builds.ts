@@ -1,4 +1,7 @@
-/** Builds: PENDING -> RUNNING -> COMPLETED | FAILED. Accepted here, made by a runner, ended in leases.ts. */
+/**
+ * Builds: PENDING -> RUNNING -> COMPLETED | FAILED. Accepted here, made by a runner, ended in
+ * leases.ts.
+ */
 import { Fault, notFound } from '../proto/errors.ts';
 import type { Build } from '../proto/gen/tabern/v1/functions.pb.ts';
 import { normalisedEntrypoint } from './entrypoint.ts';

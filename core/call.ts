@@ -1,6 +1,7 @@
 /**
- * One RPC's way into a service: who calls, may they, the handler, one log line. A service is written as handlers
- * `(request, caller)`; here it becomes what proto/rpc.ts serves, locally and over gRPC alike.
+ * One RPC's way into a service: who calls, may they, the handler, one log line. A service is
+ * written as handlers `(request, caller)`; here it becomes what proto/rpc.ts serves, locally and
+ * over gRPC alike.
  */
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
@@ -37,7 +38,10 @@ export const onlyGateways: Admit<MachineCaller> = (caller, call) => {
 
 type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | AsyncIterable<unknown>;
 
-/** Makes a service into what proto/rpc.ts serves: the caller is told and admitted before the handler sees the request. */
+/**
+ * Makes a service into what proto/rpc.ts serves: the caller is told and admitted before the handler
+ * sees the request.
+ */
 export function guarded<D extends Definition, C>(
   definition: D,
   service: Service<D, C>,
@@ -53,7 +57,10 @@ export function guarded<D extends Definition, C>(
   });
 }
 
-/** One debug line per call that was answered or failed. What is our own fault is logged again, whole, where it stops. */
+/**
+ * One debug line per call that was answered or failed. What is our own fault is logged again,
+ * whole, where it stops.
+ */
 export function logged<D extends Definition>(
   definition: D,
   handlers: Handlers<D>,

@@ -1,4 +1,7 @@
-/** What an operator can set in core. Read once, refused with a sentence when wrong, printed at start without secrets. */
+/**
+ * What an operator can set in core. Read once, refused with a sentence when wrong, printed at start
+ * without secrets.
+ */
 import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
@@ -10,9 +13,15 @@ const API_KEY_MIN = 24;
 export type CoreConfig = {
   /** TABERN_DATA: absolute; made with mode 0700. Default ./tabern_data. */
   dataDir: string;
-  /** TABERN_DURABILITY: `full` (default) acknowledges what is on disk; `normal` may lose the last moments with the power. */
+  /**
+   * TABERN_DURABILITY: `full` (default) acknowledges what is on disk; `normal` may lose the last
+   * moments with the power.
+   */
   durability: 'full' | 'normal';
-  /** TABERN_LEASE_MS, 15,000: how long a silent runner keeps its work. Runners renew at a third of it. */
+  /**
+   * TABERN_LEASE_MS, 15,000: how long a silent runner keeps its work. Runners renew at a third of
+   * it.
+   */
   leaseMs: number;
   /** TABERN_SWEEP_MS, 1,000: how often lost leases are looked for. */
   sweepMs: number;

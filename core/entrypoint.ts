@@ -1,4 +1,6 @@
-/** The entry file of a build, as typed by a person: normalised, and never outside the archive. Pure. */
+/**
+ * The entry file of a build, as typed by a person: normalised, and never outside the archive. Pure.
+ */
 import { posix } from 'node:path';
 import { invalidField } from '../proto/errors.ts';
 

@@ -1,6 +1,7 @@
 /**
- * UUID v7, lower case: sorted by time, and within one process by the order of making, so that the newest id is the newest
- * row and indexes grow at their end (core.md 2.3: 3.6 times less work than v4).
+ * UUID v7, lower case: sorted by time, and within one process by the order of making, so that the
+ * newest id is the newest row and indexes grow at their end (core.md 2.3: 3.6 times less work than
+ * v4).
  */
 import { randomFillSync } from 'node:crypto';
 

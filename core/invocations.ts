@@ -1,6 +1,7 @@
 /**
- * Invocations: one run of a function each. PENDING -> RUNNING -> COMPLETED | FAILED, once.
- * Status, session, event and deliveries move in one store operation: a crash leaves all of a step or none of it.
+ * Invocations: one run of a function each. PENDING -> RUNNING -> COMPLETED | FAILED, once. Status,
+ * session, event and deliveries move in one store operation: a crash leaves all of a step or none
+ * of it.
  */
 import { invalidField, notFound } from '../proto/errors.ts';
 import type {

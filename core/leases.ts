@@ -1,6 +1,7 @@
 /**
- * Leases: runners take work, prolong it and end it. A lease that is not renewed in time is lost, and its work ends FAILED
- * INTERNAL_ERROR; nothing is run twice. Only the runner token opens this service.
+ * Leases: runners take work, prolong it and end it. A lease that is not renewed in time is lost,
+ * and its work ends FAILED INTERNAL_ERROR; nothing is run twice. Only the runner token opens this
+ * service.
  *   waiting --lease--> held --renew--> held --complete--> ended;  held --silence--> lost
  */
 import { randomBytes } from 'node:crypto';
@@ -19,7 +20,9 @@ import { openWake } from './wake.ts';
 
 /** Source: runners.proto. */
 const WAIT_MAX_MS = 25_000;
-/** Pieces of work in one answer. Ours: params of 64 KiB each keep it far below a message's 16 MiB. */
+/**
+ * Pieces of work in one answer. Ours: params of 64 KiB each keep it far below a message's 16 MiB.
+ */
 const LEASE_MAX = 64;
 /** Leases in one renewal, lines in one append. Source: runners.proto. */
 const BATCH_MAX = 1_000;

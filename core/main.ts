@@ -1,7 +1,8 @@
 /**
- * Core: owns the state and is its only writer. Start is recovery, there is no other path: take the lock, migrate, recount
- * the queues, give each lease a full term, remove files without a row, listen.
- * When a commit fails, the outcome of what waited is unknown: it is said so, and the process ends with code 70.
+ * Core: owns the state and is its only writer. Start is recovery, there is no other path: take the
+ * lock, migrate, recount the queues, give each lease a full term, remove files without a row,
+ * listen. When a commit fails, the outcome of what waited is unknown: it is said so, and the
+ * process ends with code 70.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +31,9 @@ export { printable, readCoreConfig } from './config.ts';
 const DEFAULT_TIMEOUT = 900;
 /** Those who waited are told before the process ends. */
 const FATAL_DELAY_MS = 100;
-/** EX_IOERR's neighbour for supervisors: a restart is the cure. Source: reliability.md R3, rule 3. */
+/**
+ * EX_IOERR's neighbour for supervisors: a restart is the cure. Source: reliability.md R3, rule 3.
+ */
 const FATAL_EXIT_CODE = 70;
 
 export type FirstStart = {
@@ -111,7 +114,10 @@ export async function startCore(
   };
 }
 
-/** The default project, and its first key when there is none. A preset key is always one of its keys. */
+/**
+ * The default project, and its first key when there is none. A preset key is always one of its
+ * keys.
+ */
 async function ensureProject(
   store: Store,
   { concurrency, apiKey: preset }: CoreConfig,

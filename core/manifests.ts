@@ -1,10 +1,15 @@
-/** What a build found, checked: the functions to publish, or why nothing is. Pure. Source: reference.md 1.5, 2.4, 3.3. */
-import type { CompleteBuildRequest_Manifest as Manifest } from '../proto/gen/tabern/v1/runners.pb.ts';
+/**
+ * What a build found, checked: the functions to publish, or why nothing is. Pure. Source:
+ * reference.md 1.5, 2.4, 3.3.
+ */
+import type { CompleteBuildRequest_Success } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { newId } from './ids.ts';
 import { schemaProblem } from './params.ts';
 import { problemOf } from './session-params.ts';
 import type { BuildCause } from './store/types/builds.ts';
 import type { BuiltManifest } from './store/types/leases.ts';
+
+type Manifest = CompleteBuildRequest_Success['manifests'][number];
 
 const FUNCTIONS_MAX = 10;
 /** In bytes: name, sessionConfig and schema of one function. */
@@ -41,13 +46,15 @@ export function checkManifests(found: readonly Manifest[]): Checked {
 function problem({ name, sessionConfigJson, paramsSchemaJson }: Manifest): BuildCause | undefined {
   const size = Buffer.byteLength(name + sessionConfigJson + paramsSchemaJson);
   if (size > MANIFEST_MAX_BYTES) {
-    const message = `A function's name, sessionConfig and schema exceed ${MANIFEST_MAX_BYTES} bytes.`;
+    const limit = `${MANIFEST_MAX_BYTES} bytes`;
+    const message = `A function's name, sessionConfig and schema exceed ${limit}.`;
     return { code: 'MANIFEST_TOO_LARGE', message };
   }
   const length = [...name].length;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
   if (length < 1 || length > NAME_MAX_LENGTH || /[/\x00-\x1f\x7f]/.test(name)) {
-    const message = `Function names have 1 to ${NAME_MAX_LENGTH} characters, no "/" and no control characters.`;
+    const rule = `1 to ${NAME_MAX_LENGTH} characters, no "/" and no control characters`;
+    const message = `Function names have ${rule}.`;
     return { code: 'BUILD_ERROR', message };
   }
   return configProblem(name, sessionConfigJson) ?? paramsProblem(name, paramsSchemaJson);

@@ -1,4 +1,7 @@
-/** What runners report, made into what is stored. A handler's words are cut, never believed to be small. */
+/**
+ * What runners report, made into what is stored. A handler's words are cut, never believed to be
+ * small.
+ */
 import { invalidField } from '../proto/errors.ts';
 import type {
   CompleteBuildRequest,
@@ -55,7 +58,10 @@ function resultsOutcome(json: string): InvocationOutcome {
   return { kind: 'success', results: json };
 }
 
-/** Success is kept only when what was found may be published and its bundle was written under this lease's project. */
+/**
+ * Success is kept only when what was found may be published and its bundle was written under this
+ * lease's project.
+ */
 export async function buildOutcome(
   store: Store,
   leaseId: string,

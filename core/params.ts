@@ -1,6 +1,7 @@
 /**
- * Checks an invocation's params against the version's schema (JSON schema draft 2020-12) and fills in its defaults, as zod's
- * schemas expect: they require fields that have one. Schemas are a tenant's: at most 64 KiB, no remote references.
+ * Checks an invocation's params against the version's schema (JSON schema draft 2020-12) and fills
+ * in its defaults, as zod's schemas expect: they require fields that have one. Schemas are a
+ * tenant's: at most 64 KiB, no remote references.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { invalidField } from '../proto/errors.ts';
@@ -42,7 +43,10 @@ export function schemaProblem(schema: unknown): string | undefined {
   }
 }
 
-/** A compiler of its own for each: ids in one tenant's schema are nothing to another's. Throws when it is no schema. */
+/**
+ * A compiler of its own for each: ids in one tenant's schema are nothing to another's. Throws when
+ * it is no schema.
+ */
 function compile(schema: unknown): ValidateFunction {
   if (typeof schema !== 'object' || schema === null) throw new Error('schema must be an object');
   const ajv = new Ajv2020({

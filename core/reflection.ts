@@ -1,4 +1,7 @@
-/** grpc.reflection.v1, from the descriptor image that `npm run prepare` makes beside the generated code. */
+/**
+ * grpc.reflection.v1, from the descriptor image that `npm run prepare` makes beside the generated
+ * code.
+ */
 import { readFileSync } from 'node:fs';
 import {
   createFileRegistry,
@@ -21,7 +24,8 @@ const IMAGE = new URL('../proto/gen/image.binpb', import.meta.url);
 type Response = NonNullable<ServerReflectionResponse['messageResponse']>;
 
 export function reflectionHandlers(): Handlers<typeof ServerReflectionService> {
-  let registry: FileRegistry | undefined; // read at the first question: most servers are never asked
+  // Read at the first question: most servers are never asked.
+  let registry: FileRegistry | undefined;
   return {
     async *serverReflectionInfo(requests) {
       registry ??= createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(IMAGE)));

@@ -1,4 +1,7 @@
-/** Secrets that live in files of the data directory: made once, mode 0600, on disk before they are used. */
+/**
+ * Secrets that live in files of the data directory: made once, mode 0600, on disk before they are
+ * used.
+ */
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,

@@ -1,6 +1,7 @@
 /**
- * The gRPC door: unix:<data>/core.sock, mode 0600, for the runner and for callers on this machine. With the standard
- * health and reflection services, so that grpcurl and probes need no files of ours.
+ * The gRPC door: unix:<data>/core.sock, mode 0600, for the runner and for callers on this machine.
+ * With the standard health and reflection services, so that grpcurl and probes need no files of
+ * ours.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -11,7 +12,9 @@ import { type AllHandlers, mountAll } from '../proto/services.ts';
 import { healthHandlers } from './health.ts';
 import { reflectionHandlers } from './reflection.ts';
 
-/** Long polls and uploads in flight at close get this long. Ours: a drain as a whole may take 30 s. */
+/**
+ * Long polls and uploads in flight at close get this long. Ours: a drain as a whole may take 30 s.
+ */
 const DRAIN_MS = 5_000;
 
 export type CoreServer = {
@@ -20,7 +23,10 @@ export type CoreServer = {
   close(): Promise<void>;
 };
 
-/** Listens on the socket file; one that a dead process left behind is replaced (the store's lock says that it is dead). */
+/**
+ * Listens on the socket file; one that a dead process left behind is replaced (the store's lock
+ * says that it is dead).
+ */
 export async function listen(
   socketPath: string,
   handlers: AllHandlers,

@@ -1,6 +1,7 @@
 /**
- * What a function's sessionConfig and an invocation's sessionCreateParams may say, and how they merge. Pure.
- * Source: reference.md 1.2.1 and 1.5. Keys that are not known pass: the reference accepts options it does not publish.
+ * What a function's sessionConfig and an invocation's sessionCreateParams may say, and how they
+ * merge. Pure. Source: reference.md 1.2.1 and 1.5. Keys that are not known pass: the reference
+ * accepts options it does not publish.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { SessionCreateParams } from '../proto/gen/tabern/v1/invocations.pb.ts';

@@ -1,6 +1,6 @@
 /**
- * Sessions: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR. So far each belongs to an invocation, which moves it;
- * what starts and drives one from outside is not built.
+ * Sessions: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR. So far each belongs to an
+ * invocation, which moves it; what starts and drives one from outside is not built.
  */
 import { Fault, notFound } from '../proto/errors.ts';
 import {

@@ -1,4 +1,7 @@
-/** The sweep: ends work whose lease, time or patience is over, every `sweepMs`, for as long as core runs. */
+/**
+ * The sweep: ends work whose lease, time or patience is over, every `sweepMs`, for as long as core
+ * runs.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';
 import type { Store } from './store/types.ts';

@@ -1,4 +1,7 @@
-/** Waits for a topic of the store. Opened before looking for work, so that what comes in between is not missed. */
+/**
+ * Waits for a topic of the store. Opened before looking for work, so that what comes in between is
+ * not missed.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store, Topic } from './store/types.ts';
 

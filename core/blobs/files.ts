@@ -1,6 +1,7 @@
 /**
- * Blobs as files: written aside, synced, renamed into place, so that a name means whole bytes on disk. Files that are being
- * written have names of their own; what a dead process left of them is removed at start.
+ * Blobs as files: written aside, synced, renamed into place, so that a name means whole bytes on
+ * disk. Files that are being written have names of their own; what a dead process left of them is
+ * removed at start.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -19,7 +20,9 @@ const BATCH = 500;
 export type Written = { size: number; sha256: string };
 
 export type BlobFiles = {
-  /** Stores the bytes under the id. Throws BODY_TOO_LARGE past `maxBytes`, and keeps nothing then. */
+  /**
+   * Stores the bytes under the id. Throws BODY_TOO_LARGE past `maxBytes`, and keeps nothing then.
+   */
   write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written>;
   read(id: string): AsyncIterable<Buffer>;
   remove(id: string): Promise<void>;

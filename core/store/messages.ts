@@ -1,4 +1,7 @@
-/** What crosses between a store's main side (thread.ts) and its database thread (sqlite/entry.ts): plain objects only. */
+/**
+ * What crosses between a store's main side (thread.ts) and its database thread (sqlite/entry.ts):
+ * plain objects only.
+ */
 import { type Facts, Fault, type Reason } from '../../proto/errors.ts';
 import type { Topic } from './types.ts';
 
@@ -6,7 +9,10 @@ import type { Topic } from './types.ts';
 export type ThreadOptions = {
   /** The data directory; exists. */
   dir: string;
-  /** `full`: acknowledged is on disk. `normal`: the last moments may be lost with the power, never with the process. */
+  /**
+   * `full`: acknowledged is on disk. `normal`: the last moments may be lost with the power, never
+   * with the process.
+   */
   durability: 'full' | 'normal';
   /** `name:n`: SIGKILL at the n-th pass of that crash point. Fault tests only. */
   crashAt?: string | undefined;

@@ -1,7 +1,8 @@
 /**
- * The main side of the store: starts the one thread that owns the database and turns each operation into a message.
- * An operation resolves after its commit. When a commit fails or the thread dies, everything that waits ends with
- * OUTCOME_UNKNOWN and `onFatal` is called once: nothing may be acknowledged after that, so the process must end.
+ * The main side of the store: starts the one thread that owns the database and turns each operation
+ * into a message. An operation resolves after its commit. When a commit fails or the thread dies,
+ * everything that waits ends with OUTCOME_UNKNOWN and `onFatal` is called once: nothing may be
+ * acknowledged after that, so the process must end.
  */
 import { Worker } from 'node:worker_threads';
 import { ConfigError } from '../../proto/env.ts';
@@ -9,7 +10,10 @@ import { Fault } from '../../proto/errors.ts';
 import { type Answer, type FromThread, fromPlain, type ThreadOptions } from './messages.ts';
 import type { Store, Topic } from './types.ts';
 
-/** Operations waiting for the thread. Ours: some 100 ms of work at most; past it callers are told to come back. */
+/**
+ * Operations waiting for the thread. Ours: some 100 ms of work at most; past it callers are told to
+ * come back.
+ */
 const WAITING_MAX = 4_096;
 
 export type StoreOptions = ThreadOptions & {
@@ -19,7 +23,10 @@ export type StoreOptions = ThreadOptions & {
 
 type Waiter = { resolve: (value: unknown) => void; reject: (error: Error) => void };
 
-/** Opens the data directory. Throws ConfigError when another process holds it or its schema is newer than this code. */
+/**
+ * Opens the data directory. Throws ConfigError when another process holds it or its schema is newer
+ * than this code.
+ */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { onFatal, ...workerData } = options;
   const worker = new Worker(new URL('./sqlite/entry.ts', import.meta.url), {

@@ -1,7 +1,8 @@
 /**
- * The seam between rules and SQL: named operations, each one transaction. Arguments and results are plain JSON-able values
- * (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix milliseconds, ids and times come from the caller.
- * One interface per noun in types/<noun>.ts; an engine implements all of them, and test/core/store.test.ts runs on every engine.
+ * The seam between rules and SQL: named operations, each one transaction. Arguments and results are
+ * plain JSON-able values (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix
+ * milliseconds, ids and times come from the caller. One interface per noun in types/<noun>.ts; an
+ * engine implements all of them, and test/core/store.test.ts runs on every engine.
  */
 import type { BlobOps } from './types/blobs.ts';
 import type { BuildOps, FunctionOps } from './types/builds.ts';
@@ -35,7 +36,9 @@ type Async<O> = {
 
 /** The same operations as a service sees them. An answer means that the transaction is on disk. */
 export type Store = Async<StoreOps> & {
-  /** Calls the listener after each commit that woke the topic; the function given back ends that. */
+  /**
+   * Calls the listener after each commit that woke the topic; the function given back ends that.
+   */
   onWake(topic: Topic, listener: () => void): () => void;
   /** Answers everything asked so far, then closes the database. */
   close(): Promise<void>;

@@ -37,7 +37,7 @@ test('a build is PENDING, RUNNING, then COMPLETED with its functions', async () 
   assert.equal(built?.createdVersion?.userParamsSchema, {});
 });
 
-test('a build whose manifests are refused fails with their code and publishes nothing', async () => {
+test('a build whose manifests are refused fails with their code, publishing nothing', async () => {
   await using app = await boot();
   const bad = [{ name: 'good' }, { name: 'f', config: '{"region":"us-west-2"}' }];
   const buildId = await app.build({ manifests: bad });

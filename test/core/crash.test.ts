@@ -23,7 +23,8 @@ async function acknowledged(args: string[], killAtCount: number): Promise<string
   });
   const [, signal] = await once(child, 'close');
   assert.is(signal, 'SIGKILL');
-  return text.split('\n').slice(0, -1); // what stands behind the last line break was not written whole
+  // What stands behind the last line break was not written whole.
+  return text.split('\n').slice(0, -1);
 }
 
 const POINTS = ['tx-begin:40', 'accept-invocation:200', 'before-commit:40', 'after-commit:40', ''];

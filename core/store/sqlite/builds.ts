@@ -1,6 +1,7 @@
 /**
- * Builds in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. A COMPLETED build published its
- * functions and versions in the same operation. There is no event for PENDING (reference.md 2.2).
+ * Builds in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. A COMPLETED
+ * build published its functions and versions in the same operation. There is no event for PENDING
+ * (reference.md 2.2).
  */
 import { must } from '../../../proto/must.ts';
 import type {
@@ -81,7 +82,8 @@ export function buildMoves(tx: Tx): BuildMoves {
   const built = builtBy(tx);
   const publish = publisher(tx);
   const start = db.prepare<[object], BuildRow & { archiveBlobId: string }>(`
-    UPDATE builds SET status = 'RUNNING', started_at = @at, updated_at = @at, expires_at = @expiresAt
+    UPDATE builds SET status = 'RUNNING', started_at = @at, updated_at = @at,
+      expires_at = @expiresAt
     WHERE id = @id AND status = 'PENDING'
     RETURNING ${COLUMNS}, archive_blob_id AS archiveBlobId`);
   const putBack = db.prepare<[object]>(`
@@ -125,7 +127,8 @@ function publisher({ db }: Tx): (build: BuildRow, manifest: BuiltManifest, at: n
       RETURNING id`)
     .pluck();
   const insert = db.prepare<[object]>(`
-    INSERT INTO versions (id, project_id, function_id, build_id, session_config, params_schema, created_at)
+    INSERT INTO versions (id, project_id, function_id, build_id, session_config, params_schema,
+      created_at)
     VALUES (@versionId, @projectId, @functionId, @buildId, @sessionConfig, @paramsSchema, @at)`);
   return ({ id: buildId, projectId }, manifest, at) => {
     const functionId = must(upsert.get({ ...manifest, projectId, at }), 'returned id');

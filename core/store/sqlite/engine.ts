@@ -1,6 +1,7 @@
 /**
- * Group commit: many operations in one transaction, each in a savepoint, so that one that fails does not undo its
- * neighbours. Nothing is answered and nobody is woken before the commit is on disk.
+ * Group commit: many operations in one transaction, each in a savepoint, so that one that fails
+ * does not undo its neighbours. Nothing is answered and nobody is woken before the commit is on
+ * disk.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { Fault } from '../../../proto/errors.ts';
@@ -78,7 +79,10 @@ export class Engine {
     }
   }
 
-  /** The transaction ended before its commit. A full disk rolls back whole: known, so said; damage is fatal. */
+  /**
+   * The transaction ended before its commit. A full disk rolls back whole: known, so said; damage
+   * is fatal.
+   */
   #undone(group: readonly OpRequest[], error: unknown): GroupOutcome {
     if (!isFull(error)) return { kind: 'fatal', message: `transaction failed: ${text(error)}` };
     if (this.#db.inTransaction) this.#db.exec('ROLLBACK');

@@ -1,6 +1,6 @@
 /**
- * The database thread. It takes every message that waits, commits them as one group, then answers them all.
- * Loaded by core/store/thread.ts only.
+ * The database thread. It takes every message that waits, commits them as one group, then answers
+ * them all. Loaded by core/store/thread.ts only.
  */
 import {
   type MessagePort,
@@ -16,7 +16,10 @@ import { type OpenDatabase, openDatabase } from './open.ts';
 import { allOps } from './ops.ts';
 import { crashPoints } from './tx.ts';
 
-/** Operations in one transaction. Past some 256 core.md 2.3 saw no more gain, and the first would wait for the last. */
+/**
+ * Operations in one transaction. Past some 256 core.md 2.3 saw no more gain, and the first would
+ * wait for the last.
+ */
 const GROUP_MAX = 256;
 
 start(must(parentPort, 'parent port: this file is a thread, not a program'), workerData);

@@ -1,8 +1,12 @@
-/** Functions and versions in SQLite; builds.ts writes them. The newest id is the newest row (UUID v7). */
+/**
+ * Functions and versions in SQLite; builds.ts writes them. The newest id is the newest row (UUID
+ * v7).
+ */
 import type { FunctionOps, FunctionRow, VersionRow } from '../types/builds.ts';
 import type { Tx } from './tx.ts';
 
-const FUNCTION = `id, project_id AS projectId, name, created_at AS createdAt, updated_at AS updatedAt`;
+const FUNCTION = `id, project_id AS projectId, name, created_at AS createdAt,
+  updated_at AS updatedAt`;
 const VERSION = `id, project_id AS projectId, function_id AS functionId, build_id AS buildId,
   session_config AS sessionConfig, params_schema AS paramsSchema, created_at AS createdAt`;
 
@@ -17,7 +21,8 @@ export function functionOps({ db }: Tx): FunctionOps {
     .pluck();
   const version = db.prepare<[object], VersionRow>(`
     SELECT ${VERSION} FROM versions WHERE id = @id AND project_id = @projectId`);
-  const ofFunction = 'function_id = @functionId AND project_id = @projectId'; // index versions_by_function
+  // Index versions_by_function.
+  const ofFunction = 'function_id = @functionId AND project_id = @projectId';
   const versions = db.prepare<[object], VersionRow>(`
     SELECT ${VERSION} FROM versions WHERE ${ofFunction}
     ORDER BY id DESC LIMIT @limit OFFSET @offset`);

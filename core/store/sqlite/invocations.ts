@@ -1,6 +1,7 @@
 /**
- * Invocations in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. Each move changes the invocation,
- * its session and the event with its deliveries in one operation; a status that has ended never moves again.
+ * Invocations in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. Each move
+ * changes the invocation, its session and the event with its deliveries in one operation; a status
+ * that has ended never moves again.
  */
 import { must } from '../../../proto/must.ts';
 import { BODY_MAX_BYTES } from '../../delivery/envelope.ts';
@@ -12,7 +13,10 @@ import { queueOf } from './queue.ts';
 import { sessionMoves } from './sessions.ts';
 import type { Tx } from './tx.ts';
 
-/** In characters of JSON. Ours: 100 rows with params of 64 KiB and such results stay under the 16 MiB of a message. */
+/**
+ * In characters of JSON. Ours: 100 rows with params of 64 KiB and such results stay under the 16
+ * MiB of a message.
+ */
 const LISTED_RESULTS_MAX = 64 << 10;
 
 const columns = (results: string) => `id, project_id AS projectId, function_id AS functionId,
@@ -149,7 +153,8 @@ function emit(tx: Tx, step: Step, row: InvocationRow): void {
     endedAt: row.endedAt === null ? undefined : iso(row.endedAt),
     expiresAt: iso(row.expiresAt),
   };
-  // Results that cannot fit the envelope go as their own text, which is cut there: parsing megabytes here would stall all.
+  // Results that cannot fit the envelope go as their own text, which is cut there: parsing
+  // megabytes here would stall all.
   if (step === 'completed') data['results'] = results === null ? null : parsedIfShort(results);
   if (cause !== null) data['cause'] = JSON.parse(cause);
   const at = row.updatedAt;

@@ -1,7 +1,8 @@
 /**
- * Leases in SQLite. A job is `ready`, or `running` under one lease of one live runner instance. Whoever takes work moves
- * it to RUNNING in the same operation; a lease that ends without an outcome ends its work FAILED: a handler has side
- * effects that we cannot see, so it is never run twice.
+ * Leases in SQLite. A job is `ready`, or `running` under one lease of one live runner instance.
+ * Whoever takes work moves it to RUNNING in the same operation; a lease that ends without an
+ * outcome ends its work FAILED: a handler has side effects that we cannot see, so it is never run
+ * twice.
  */
 import { Fault } from '../../../proto/errors.ts';
 import { must } from '../../../proto/must.ts';
@@ -31,9 +32,10 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
   const register = db.prepare<[object]>(`
     INSERT INTO runners (id, instance_id, updated_at) VALUES (@runnerId, @instanceId, @at)
     ON CONFLICT (id) DO UPDATE SET instance_id = @instanceId, updated_at = @at`);
+  // Index jobs_by_runner.
   const ofOthers = db.prepare<[object], JobRow>(`
     SELECT ${JOB_COLUMNS} FROM jobs
-    WHERE state = 'running' AND runner_id = @runnerId AND instance_id <> @instanceId`); // jobs_by_runner
+    WHERE state = 'running' AND runner_id = @runnerId AND instance_id <> @instanceId`);
   const renew = db.prepare<[object]>(`
     UPDATE jobs SET lease_until = @leaseUntil
     WHERE lease_id = @leaseId AND runner_id = @runnerId AND instance_id = @instanceId`);

@@ -1,6 +1,7 @@
 /**
- * Logs in SQLite: the lines that invocations and builds print. Each owner has a head that says which line comes next, so
- * that a repeated append changes nothing; past the limit lines are counted and no longer kept, which one marker line says.
+ * Logs in SQLite: the lines that invocations and builds print. Each owner has a head that says
+ * which line comes next, so that a repeated append changes nothing; past the limit lines are
+ * counted and no longer kept, which one marker line says.
  */
 import { invalidField } from '../../../proto/errors.ts';
 import type { LogLineRow, LogOps } from '../types/leases.ts';

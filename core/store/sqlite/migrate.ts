@@ -1,6 +1,7 @@
 /**
- * Migrations: schema/NNNN_name.sql, run in order of their numbers, forward only, each in one transaction that also
- * records it. One that is recorded and not known here means that a newer tabern wrote the database: refused.
+ * Migrations: schema/NNNN_name.sql, run in order of their numbers, forward only, each in one
+ * transaction that also records it. One that is recorded and not known here means that a newer
+ * tabern wrote the database: refused.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';

@@ -1,6 +1,7 @@
 /**
- * Opens a data directory: takes the instance lock, sets the pragmas, runs the migrations that are missing.
- * The lock is an exclusive transaction held on lock.db for as long as the process lives; kill -9 frees it.
+ * Opens a data directory: takes the instance lock, sets the pragmas, runs the migrations that are
+ * missing. The lock is an exclusive transaction held on lock.db for as long as the process lives;
+ * kill -9 frees it.
  */
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
@@ -14,7 +15,10 @@ const WAL_LIMIT_BYTES = 64 << 20;
 
 export type OpenDatabase = { db: Database; close(): void };
 
-/** Throws ConfigError when another process holds the directory, or the database is newer than this code. */
+/**
+ * Throws ConfigError when another process holds the directory, or the database is newer than this
+ * code.
+ */
 export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>): OpenDatabase {
   const lock = takeLock(options.dir);
   try {

@@ -1,9 +1,15 @@
-/** Projects and API keys in SQLite. Every operation is one savepoint of the thread's group transaction. */
+/**
+ * Projects and API keys in SQLite. Every operation is one savepoint of the thread's group
+ * transaction.
+ */
 import { must } from '../../../proto/must.ts';
 import type { ProjectOps, ProjectRow } from '../types/projects.ts';
 import type { Tx } from './tx.ts';
 
-/** Builds that one project may run at once. Ours: a build takes a whole core for its install and bundling. */
+/**
+ * Builds that one project may run at once. Ours: a build takes a whole core for its install and
+ * bundling.
+ */
 const BUILDS_CAP = 2;
 
 const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,

@@ -1,7 +1,8 @@
 /**
- * The queue of work: a row of `jobs` per piece, and a row of `queues` per project and kind with the counters. The project
- * with the smallest vtime is served next and its vtime grows by one: one project's backlog of any length delays another's
- * next piece by one turn. Counters change with the rows; every transition is inside the operation that causes it.
+ * The queue of work: a row of `jobs` per piece, and a row of `queues` per project and kind with the
+ * counters. The project with the smallest vtime is served next and its vtime grows by one: one
+ * project's backlog of any length delays another's next piece by one turn. Counters change with the
+ * rows; every transition is inside the operation that causes it.
  *   ready --take--> running --drop--> (gone);  running --putBack--> ready;  ready --drop--> (gone)
  */
 import { Fault } from '../../../proto/errors.ts';
@@ -48,80 +49,92 @@ export type Queue = {
   drop(job: JobRow): void;
 };
 
-export function queueOf({ db, wake }: Tx): Queue {
+export function queueOf(tx: Tx): Queue {
+  const { wake } = tx;
+  const sql = { ...jobStatements(tx), ...countStatements(tx) };
+
+  return {
+    add(job) {
+      const ready = sql.waiting.get(job) ?? 0;
+      if (ready >= job.queueMax) {
+        const facts = { waiting: ready, max: job.queueMax };
+        const message = `Too many ${job.kind}s wait in this project (limit ${job.queueMax}).`;
+        throw new Fault('QUEUE_FULL', message, facts);
+      }
+      sql.countIn.run(job);
+      sql.insert.run(job);
+      wake(`work:${job.kind}`);
+    },
+    take(kind, lease) {
+      const projectId = sql.nextProject.get(kind);
+      if (projectId === undefined) return undefined;
+      const job = sql.take.get({ ...lease, kind, projectId });
+      if (job) sql.countTaken.run(kind, projectId);
+      return job;
+    },
+    expireAt: (id, at) => void sql.expireAt.run(at, id),
+    putBack(job, expiresAt) {
+      sql.putBack.run(expiresAt, job.id);
+      sql.countPutBack.run(job.kind, job.projectId);
+      wake(`work:${job.kind}`);
+    },
+    drop(job) {
+      sql.remove.run(job.id);
+      const ready = sql.countOut.get(job) ?? 0;
+      if (ready > 0) wake(`work:${job.kind}`); // a place under the project's cap came free
+    },
+  };
+}
+
+function jobStatements({ db }: Tx) {
+  const insert = db.prepare<[object]>(`
+    INSERT INTO jobs (id, kind, project_id, state, expires_at, created_at)
+    VALUES (@id, @kind, @projectId, 'ready', @expiresAt, @at)`);
+  const take = db.prepare<[object], JobRow>(`
+    UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
+      lease_id = @leaseId, lease_until = @leaseUntil
+    WHERE id = (SELECT id FROM jobs
+      WHERE kind = @kind AND project_id = @projectId AND state = 'ready' ORDER BY id LIMIT 1)
+    RETURNING ${JOB_COLUMNS}`); // index jobs_ready
+  const expireAt = db.prepare<[number, string]>('UPDATE jobs SET expires_at = ? WHERE id = ?');
+  const putBack = db.prepare<[number, string]>(`
+    UPDATE jobs SET state = 'ready', runner_id = NULL, instance_id = NULL, lease_id = NULL,
+      lease_until = NULL, expires_at = ?
+    WHERE id = ?`);
+  const remove = db.prepare<[string]>('DELETE FROM jobs WHERE id = ?');
+  return { insert, take, expireAt, putBack, remove };
+}
+
+function countStatements({ db }: Tx) {
   const waiting = db
     .prepare<[object], number>(
       'SELECT ready FROM queues WHERE kind = @kind AND project_id = @projectId',
     )
     .pluck();
-  const insert = db.prepare<[object]>(`
-    INSERT INTO jobs (id, kind, project_id, state, expires_at, created_at)
-    VALUES (@id, @kind, @projectId, 'ready', @expiresAt, @at)`);
-  // A queue that was empty starts at the smallest active vtime, or it would hoard the turns it did not need.
+  // A queue in which nothing waited starts where the others are, or it would hoard the turns that
+  // it did not need. Indexes queues_waiting and queues_by_vtime.
   const countIn = db.prepare<[object]>(`
     UPDATE queues SET ready = ready + 1,
-      vtime = CASE WHEN ready > 0 OR running > 0 THEN vtime ELSE MAX(vtime, COALESCE(
-        (SELECT MIN(vtime) FROM queues WHERE kind = @kind AND (ready > 0 OR running > 0)), 0)) END
+      vtime = CASE WHEN ready > 0 THEN vtime ELSE MAX(vtime, COALESCE(
+        (SELECT MIN(vtime) FROM queues WHERE kind = @kind AND ready > 0),
+        (SELECT MAX(vtime) FROM queues WHERE kind = @kind) - 1)) END
     WHERE kind = @kind AND project_id = @projectId`);
   const nextProject = db
     .prepare<[string], string>(`
       SELECT project_id FROM queues WHERE kind = ? AND ready > 0 AND running < cap
       ORDER BY vtime LIMIT 1`) // index queues_next
     .pluck();
-  const take = db.prepare<[object], JobRow>(`
-    UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
-      lease_id = @leaseId, lease_until = @leaseUntil
-    WHERE id = (SELECT id FROM jobs WHERE kind = @kind AND project_id = @projectId AND state = 'ready'
-      ORDER BY id LIMIT 1)
-    RETURNING ${JOB_COLUMNS}`); // index jobs_ready
   const countTaken = db.prepare<[string, string]>(`
     UPDATE queues SET ready = ready - 1, running = running + 1, vtime = vtime + 1
     WHERE kind = ? AND project_id = ?`);
-  const expireAt = db.prepare<[number, string]>('UPDATE jobs SET expires_at = ? WHERE id = ?');
-  const putBack = db.prepare<[number, string]>(`
-    UPDATE jobs SET state = 'ready', runner_id = NULL, instance_id = NULL, lease_id = NULL,
-      lease_until = NULL, expires_at = ?
-    WHERE id = ?`);
   const countPutBack = db.prepare<[string, string]>(`
     UPDATE queues SET ready = ready + 1, running = running - 1, vtime = vtime - 1
     WHERE kind = ? AND project_id = ?`);
-  const remove = db.prepare<[string]>('DELETE FROM jobs WHERE id = ?');
   const countOut = db
     .prepare<[object], number>(`
       UPDATE queues SET ready = ready - (@state = 'ready'), running = running - (@state = 'running')
       WHERE kind = @kind AND project_id = @projectId
       RETURNING ready`)
     .pluck();
-
-  return {
-    add(job) {
-      const ready = waiting.get(job) ?? 0;
-      if (ready >= job.queueMax) {
-        const facts = { waiting: ready, max: job.queueMax };
-        const message = `Too many ${job.kind}s wait in this project (limit ${job.queueMax}).`;
-        throw new Fault('QUEUE_FULL', message, facts);
-      }
-      countIn.run(job);
-      insert.run(job);
-      wake(`work:${job.kind}`);
-    },
-    take(kind, lease) {
-      const projectId = nextProject.get(kind);
-      if (projectId === undefined) return undefined;
-      const job = take.get({ ...lease, kind, projectId });
-      if (job) countTaken.run(kind, projectId);
-      return job;
-    },
-    expireAt: (id, at) => void expireAt.run(at, id),
-    putBack(job, expiresAt) {
-      putBack.run(expiresAt, job.id);
-      countPutBack.run(job.kind, job.projectId);
-      wake(`work:${job.kind}`);
-    },
-    drop(job) {
-      remove.run(job.id);
-      const ready = countOut.get(job) ?? 0;
-      if (ready > 0) wake(`work:${job.kind}`); // a place under the project's cap came free
-    },
-  };
+  return { waiting, countIn, nextProject, countTaken, countPutBack, countOut };
 }

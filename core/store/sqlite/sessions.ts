@@ -1,6 +1,7 @@
 /**
- * Sessions in SQLite, with their moves: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR (PENDING may end at once).
- * The moves are called inside the operation that moves the session's invocation.
+ * Sessions in SQLite, with their moves: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR
+ * (PENDING may end at once). The moves are called inside the operation that moves the session's
+ * invocation.
  */
 import type { SessionOps, SessionRow, SessionStatus } from '../types/sessions.ts';
 import type { Tx } from './tx.ts';
@@ -71,10 +72,12 @@ export function sessionMoves({ db }: Tx): SessionMoves {
     VALUES (@id, @projectId, 'PENDING', @region, @contextId, @userMetadata, @params,
       @at, @at, @expiresAt)`);
   const start = db.prepare<[object]>(`
-    UPDATE sessions SET status = 'RUNNING', started_at = @at, updated_at = @at, expires_at = @expiresAt
+    UPDATE sessions SET status = 'RUNNING', started_at = @at, updated_at = @at,
+      expires_at = @expiresAt
     WHERE id = @id AND status = 'PENDING'`);
   const putBack = db.prepare<[object]>(`
-    UPDATE sessions SET status = 'PENDING', started_at = NULL, updated_at = @at, expires_at = @expiresAt
+    UPDATE sessions SET status = 'PENDING', started_at = NULL, updated_at = @at,
+      expires_at = @expiresAt
     WHERE id = @id AND status = 'RUNNING'`);
   const end = db.prepare<[object]>(`
     UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),

@@ -1,4 +1,7 @@
-/** What every operation in this folder works with: the database inside its transaction, wakes, and crash points. */
+/**
+ * What every operation in this folder works with: the database inside its transaction, wakes, and
+ * crash points.
+ */
 import type { Database } from 'better-sqlite3';
 import type { Topic } from '../types.ts';
 
@@ -10,7 +13,10 @@ export type Tx = {
   crashPoint(name: string): void;
 };
 
-/** `name:n` ends the process with SIGKILL at the n-th pass of that point, as the power would. Undefined: never. */
+/**
+ * `name:n` ends the process with SIGKILL at the n-th pass of that point, as the power would.
+ * Undefined: never.
+ */
 export function crashPoints(crashAt: string | undefined): (name: string) => void {
   if (crashAt === undefined) return () => {};
   const colon = crashAt.lastIndexOf(':');

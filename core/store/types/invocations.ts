@@ -55,7 +55,9 @@ export type NewInvocation = {
 };
 
 export type InvocationOps = {
-  /** The session, the invocation, its pending event and its place in the queue. Throws QUEUE_FULL. */
+  /**
+   * The session, the invocation, its pending event and its place in the queue. Throws QUEUE_FULL.
+   */
   acceptInvocation(invocation: NewInvocation): InvocationRow;
   getInvocation(wanted: { id: string; projectId: string }): InvocationRow | undefined;
   /** Newest first. Results of more than 64 KiB are left out: a page must fit a message. */

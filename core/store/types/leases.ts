@@ -53,11 +53,20 @@ export type BuildOutcome =
   | { kind: 'failure'; cause: BuildCause };
 
 export type LeaseOps = {
-  /** After a start: counters from rows, and every lease gets a full term, as its runner could not renew meanwhile. */
+  /**
+   * After a start: counters from rows, and every lease gets a full term, as its runner could not
+   * renew meanwhile.
+   */
   recoverWork(wanted: { at: number; leaseMs: number }): void;
-  /** The only live instance from now on. What earlier ones held ends as lost; answers how much that was. */
+  /**
+   * The only live instance from now on. What earlier ones held ends as lost; answers how much that
+   * was.
+   */
   registerRunner(runner: Holder & { at: number }): number;
-  /** Takes up to as many as there are lease ids, fair over projects; each moves to RUNNING. LEASE_LOST when superseded. */
+  /**
+   * Takes up to as many as there are lease ids, fair over projects; each moves to RUNNING.
+   * LEASE_LOST when superseded.
+   */
   leaseWork(
     wanted: Holder & { kind: WorkKind; leaseIds: string[]; leaseMs: number; at: number },
   ): LeasedWork[];
@@ -67,7 +76,10 @@ export type LeaseOps = {
   renewLeases(wanted: Holder & { leaseIds: string[]; leaseMs: number; at: number }): string[];
   /** What a live lease is for. */
   findLease(leaseId: string): { kind: WorkKind; id: string; projectId: string } | undefined;
-  /** Invocation, session, event, deliveries, job and counters. True again when repeated; false when the lease was lost. */
+  /**
+   * Invocation, session, event, deliveries, job and counters. True again when repeated; false when
+   * the lease was lost.
+   */
   completeInvocation(wanted: {
     leaseId: string;
     outcome: InvocationOutcome;
@@ -83,7 +95,10 @@ export type LeaseOps = {
 export type LogLineRow = { message: string; at: number; level: string };
 
 export type LogOps = {
-  /** Keeps lines it has not seen, up to `maxBytes` an owner, then one marker. False when the lease is lost. */
+  /**
+   * Keeps lines it has not seen, up to `maxBytes` an owner, then one marker. False when the lease
+   * is lost.
+   */
   appendLogs(wanted: {
     leaseId: string;
     /** Number of the first line. */

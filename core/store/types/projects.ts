@@ -21,7 +21,10 @@ export type NewApiKey = {
 };
 
 export type ProjectOps = {
-  /** The project, made with its queues; its name is unique, so an existing one is given back unchanged. */
+  /**
+   * The project, made with its queues; its name is unique, so an existing one is given back
+   * unchanged.
+   */
   ensureProject(project: ProjectRow): ProjectRow;
   getProject(id: string): ProjectRow | undefined;
   /** What its sessions took so far: running ones up to `at`, each at least one minute. */

@@ -175,4 +175,6 @@ CREATE TABLE queues (
   vtime      INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (kind, project_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX queues_by_vtime ON queues (kind, vtime);
+CREATE INDEX queues_waiting ON queues (kind, vtime) WHERE ready > 0;
 CREATE INDEX queues_next ON queues (kind, vtime) WHERE ready > 0 AND running < cap;
