@@ -12,7 +12,7 @@ const MISSES_MAX = 2;
  * the same.
  */
 export function watchHeart(
-  pipe: Pick<Pipe, 'call'>,
+  pipe: Pick<Pipe, 'call' | 'isPaused'>,
   onHang: () => void,
   beatMs = BEAT_MS,
 ): () => void {
@@ -23,6 +23,7 @@ export function watchHeart(
         misses = 0;
       },
       () => {
+        if (pipe.isPaused) return; // its answer waits behind a client that does not read
         misses += 1;
         if (misses !== MISSES_MAX) return;
         clearInterval(timer);

@@ -32,6 +32,7 @@ export type Pipe = {
   /** Stops reading from Chrome on behalf of `who` until it resumes. Several may pause at once. */
   pause(who: object): void;
   resume(who: object): void;
+  readonly isPaused: boolean;
   /** Settles when Chrome has closed its end; never rejects. */
   closed: Promise<void>;
 };
@@ -111,6 +112,9 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     onEvent(listener) {
       onEvents.add(listener);
       return () => void onEvents.delete(listener);
+    },
+    get isPaused() {
+      return pausers.size > 0;
     },
     pause(who) {
       pausers.add(who);

@@ -3,7 +3,7 @@
  * a file system of the named mounts only. A process in it is never root of this machine: a root
  * runner gives each jail a uid of its own.
  *
- * A root runner starts two bwraps in a row. The outer one, still root, with a view of its own of the
+ * A root runner starts two bwraps in a row. The outer one, still root, with its own view of the
  * machine's files, makes the mounts reachable (they lie below 0700 directories that the jail's uid
  * cannot pass); then setpriv drops to the uid and the inner one builds the jail. Where root may not
  * mount (a container), the inner one alone is tried.

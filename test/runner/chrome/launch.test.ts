@@ -129,6 +129,7 @@ launch('two silences in a row are a hang, one is not', async () => {
   let asked = 0;
   const stop = watchHeart(
     {
+      isPaused: false,
       call: async () => {
         const isAnswered = answers[asked] ?? false;
         asked += 1;
@@ -143,6 +144,20 @@ launch('two silences in a row are a hang, one is not', async () => {
   );
   await until(() => hangs === 1, 'a hang');
   assert.is(asked, 5);
+  stop();
+});
+
+launch('a Chrome that nobody reads from does not hang', async () => {
+  let asked = 0;
+  const deaf = {
+    isPaused: true,
+    call: async () => {
+      asked += 1;
+      throw new Error('silent');
+    },
+  };
+  const stop = watchHeart(deaf, () => assert.unreachable('a hang'), 5);
+  await until(() => asked > 4, 'some silences');
   stop();
 });
 
