@@ -8,6 +8,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
+const UNAUTHORIZED = 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
+
 /** As much of a relay as the broker uses. */
 export type Serves = {
   serve(request: IncomingMessage, socket: Duplex, head: Buffer): void;
@@ -28,7 +30,7 @@ export async function openBroker(socketPath: string): Promise<Broker> {
     const url = addressOf(request);
     const relay = url && relayOf(url);
     if (relay) relay.serve(request, socket, head);
-    else socket.end(`HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+    else socket.end(UNAUTHORIZED);
   });
   server.listen(socketPath);
   await once(server, 'listening');
@@ -58,7 +60,8 @@ function answer(
   } else if (relayOf(url) === undefined) {
     response.writeHead(401).end();
   } else {
-    const webSocketDebuggerUrl = `ws://${url.host}/?signingKey=${url.searchParams.get('signingKey')}`;
+    const signingKey = url.searchParams.get('signingKey');
+    const webSocketDebuggerUrl = `ws://${url.host}/?signingKey=${signingKey}`;
     const body = { Browser: 'Chrome', 'Protocol-Version': '1.3', webSocketDebuggerUrl };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   }

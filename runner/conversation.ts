@@ -2,9 +2,8 @@
  * The conversation with one function host. Nothing it says is trusted: an invalid frame, or one for
  * a run that it does not have, ends it. Every run settles, whatever becomes of the host:
  *
- * RUNNING -> outcome said -> done (the thread is free or gone) ; aborted -> done ; host lost ->
- * failed
- *         an outcome without done, an abort without done: after a second the host is killed
+ * RUNNING -> outcome -> done (the thread is free or gone); aborted -> done; host lost -> failed.
+ * An outcome or an abort that no done follows within a second: the host is killed.
  */
 import { chmod, copyFile, link } from 'node:fs/promises';
 import type { Socket } from 'node:net';

@@ -22,6 +22,7 @@ const PROCESSES = 256;
 /** Drivers look for it; with an own network it is always free. */
 const CDP_PORT = 9222;
 const PROXY = 'http://127.0.0.1:3128';
+const NOT_PROXIED = `127.0.0.1:${CDP_PORT},localhost:${CDP_PORT}`;
 
 /** Opens a way to the public internet at a socket, for one host. */
 export type Outlet = (socketPath: string) => Promise<AsyncDisposable>;
@@ -62,21 +63,18 @@ export async function hostSpec(jail: Jail, dir: string, hasEgress: boolean): Pro
       own('cdp.sock'),
       ...(isAlone && hasEgress ? [own('egress.sock')] : []),
     ],
-    env: (at) => ({
-      HOME: at('/tmp'),
-      TMPDIR: at('/tmp'),
-      LANG: 'C.UTF-8',
-      TZ: 'UTC',
-      NODE_ENV: 'production',
-      ...(isAlone && hasEgress
-        ? { HTTP_PROXY: PROXY, HTTPS_PROXY: PROXY, NO_PROXY: '127.0.0.1,localhost' }
-        : {}),
-    }),
+    env: (at) => environment(at('/tmp'), isAlone && hasEgress),
     tmpBytes: TMP_BYTES,
     limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
     stdio: ['ignore', 'pipe', 'pipe'],
     nestedNamespaces: false,
   };
+}
+
+function environment(tmp: string, hasProxy: boolean): Record<string, string> {
+  const own = { HOME: tmp, TMPDIR: tmp, LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production' };
+  if (!hasProxy) return own;
+  return { ...own, HTTP_PROXY: PROXY, HTTPS_PROXY: PROXY, NO_PROXY: NOT_PROXIED };
 }
 
 function nodeFlags(hasProxy: boolean): string[] {

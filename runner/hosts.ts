@@ -1,26 +1,12 @@
 /**
- * The function hosts of a runner: one process per project, spares that belong to nobody yet, one
- * fresh process for each introspection. A host that ended is forgotten; one that shall take no more
- * runs ends when its last run is over; one without runs ends after a while. A run goes to a host of
- * its project with a free thread, else to a spare, else to a new host: never more runs than
- * threads.
+ * What the runner's work asks of function hosts: run one invocation, or find what a bundle defines.
+ * One process per project, and a fresh one, used once, for each introspection.
  */
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import type { Log } from '../proto/log.ts';
 import type { Serves } from './broker.ts';
-import type { Bundle, Failure, HostProcess, RunOutcome } from './conversation.ts';
+import type { Bundle, Failure, RunOutcome } from './conversation.ts';
 import type { LogLine } from './host/messages.ts';
-import { startHost } from './host-process.ts';
-import type { Outlet } from './host-spec.ts';
-import type { Jail } from './jail/ladder.ts';
-
-/** As many as a host has threads. Source: design/sandbox.md 3. */
-const RUNS_MAX = 4;
-/** Ours: a project that is used again within it finds its threads warm. */
-const IDLE_MS = 60_000;
-/** Ours: before a spare is tried again that did not start. */
-const SPARE_RETRY_MS = 5_000;
+import { HostPool, type HostsOptions } from './host-pool.ts';
 
 /** One invocation, as a host needs it. */
 export type Invoke = {
@@ -58,17 +44,6 @@ export type Hosts = AsyncDisposable & {
   introspect(introspect: Introspect): Promise<Introspected>;
   /** Threads in use, those that only settle included. */
   threads(): number;
-};
-
-export type HostsOptions = {
-  jail: Jail;
-  /** Of this runner instance; hosts make their directories in it. */
-  runDir: string;
-  /** Ready hosts that wait for a project. */
-  spares: number;
-  /** The way of handlers to the internet; none when absent. */
-  outlet?: Outlet | undefined;
-  log: Log;
 };
 
 export function openHosts(options: HostsOptions): Hosts {
@@ -136,120 +111,4 @@ async function introspected(pool: HostPool, introspect: Introspect): Promise<Int
     host.kill('its build is over');
     await host.ended;
   }
-}
-
-type Entry = { host: HostProcess; projectId: string; claimed: number; idle?: NodeJS.Timeout };
-
-class HostPool {
-  readonly #options: HostsOptions;
-  readonly #entries = new Set<Entry>();
-  readonly #spares: HostProcess[] = [];
-  /** Everything that may still run, spares and introspections included. */
-  readonly #alive = new Set<HostProcess>();
-  /** Starts under way: a second run of a project waits for the first one's host. */
-  readonly #starting = new Map<string, Promise<Entry>>();
-  #sparesStarting = 0;
-  #count = 0;
-  #isClosed = false;
-
-  constructor(options: HostsOptions) {
-    this.#options = options;
-    this.#refill();
-  }
-
-  /** A host of this project with a thread for one run; give it back with release. */
-  async of(projectId: string): Promise<HostProcess> {
-    for (;;) {
-      const entry = this.#free(projectId) ?? (await this.#started(projectId));
-      if (!isFree(entry)) continue; // others that waited for the same start were faster
-      entry.claimed += 1;
-      clearTimeout(entry.idle);
-      return entry.host;
-    }
-  }
-
-  release(host: HostProcess): void {
-    const entry = [...this.#entries].find((one) => one.host === host);
-    if (entry === undefined) return;
-    entry.claimed -= 1;
-    if (entry.claimed > 0) return;
-    if (!host.isUsable()) host.kill('it shall take no more runs');
-    else entry.idle = setTimeout(() => host.kill('it was idle'), IDLE_MS);
-  }
-
-  /** A host that has run nothing and belongs to the caller alone. */
-  async fresh(): Promise<HostProcess> {
-    const spare = this.#spares.shift();
-    this.#refill();
-    return spare?.isUsable() === true ? spare : await this.#start();
-  }
-
-  threads(): number {
-    return [...this.#alive].reduce((sum, host) => sum + host.runs(), 0);
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    for (const { idle } of this.#entries) clearTimeout(idle);
-    for (const host of this.#alive) host.kill('the runner is ending');
-    await Promise.all([...this.#alive].map((host) => host.ended));
-  }
-
-  #free(projectId: string): Entry | undefined {
-    return [...this.#entries].find((entry) => entry.projectId === projectId && isFree(entry));
-  }
-
-  #started(projectId: string): Promise<Entry> {
-    const known = this.#starting.get(projectId);
-    if (known !== undefined) return known;
-    const started = this.fresh().then((host) => {
-      const entry: Entry = { host, projectId, claimed: 0 };
-      this.#entries.add(entry);
-      void host.ended.then(() => {
-        clearTimeout(entry.idle);
-        this.#entries.delete(entry);
-      });
-      return entry;
-    });
-    this.#starting.set(projectId, started);
-    const forget = (): void => void this.#starting.delete(projectId);
-    started.then(forget, forget);
-    return started;
-  }
-
-  async #start(): Promise<HostProcess> {
-    if (this.#isClosed) throw new Error('the runner is ending');
-    const { jail, outlet, log, runDir } = this.#options;
-    this.#count += 1;
-    const host = await startHost({ jail, outlet, log, dir: join(runDir, `h${this.#count}`) });
-    this.#alive.add(host);
-    void host.ended.then(() => {
-      this.#alive.delete(host);
-      const at = this.#spares.indexOf(host);
-      if (at >= 0) this.#spares.splice(at, 1);
-    });
-    if (this.#isClosed) host.kill('the runner is ending');
-    return host;
-  }
-
-  /** Starts what is missing of the spares, in the background. */
-  #refill(): void {
-    while (!this.#isClosed && this.#spares.length + this.#sparesStarting < this.#options.spares) {
-      this.#sparesStarting += 1;
-      this.#start()
-        .then((host) => void this.#spares.push(host))
-        .catch((error: unknown) => {
-          if (this.#isClosed) return;
-          this.#options.log.error({ error: String(error) }, 'a spare function host did not start');
-          setTimeout(() => this.#refill(), SPARE_RETRY_MS).unref();
-        })
-        .finally(() => {
-          this.#sparesStarting -= 1;
-        });
-    }
-  }
-}
-
-function isFree({ host, claimed }: Entry): boolean {
-  return host.isUsable() && Math.max(claimed, host.runs()) < RUNS_MAX;
 }

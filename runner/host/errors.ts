@@ -28,7 +28,8 @@ export function stringify(value: unknown): string | undefined {
   const bytes = json === undefined ? 0 : Buffer.byteLength(json);
   if (bytes <= RESULT_MAX_BYTES) return json;
   throw new Error(
-    `the handler's result has ${bytes} bytes of JSON; the limit is ${RESULT_MAX_BYTES} (6 MiB). Return less`,
+    `the handler's result has ${bytes} bytes of JSON; ` +
+      `the limit is ${RESULT_MAX_BYTES} (6 MiB). Return less`,
   );
 }
 

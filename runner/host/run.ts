@@ -115,7 +115,8 @@ function deathText(error: unknown, file: string): ErrorText {
   const known = explain(error, file);
   const exit = /^worker exited with code: (-?\d+)$/.exec(known.message);
   if (exit) {
-    const message = `the handler ended its thread with process.exit(${exit[1]}); return a value instead`;
+    const call = `process.exit(${exit[1]})`;
+    const message = `the handler ended its thread with ${call}; return a value instead`;
     return { name: '', message, stack: '' };
   }
   if ((error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY') {

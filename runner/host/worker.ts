@@ -1,11 +1,11 @@
 /**
  * Runs on a thread of the host. It starts unbound; a task names a bundle, which is loaded inside
- * the task, under the
- * task's deadline, and stays: the thread belongs to that bundle from then on. One task at a time.
+ * the task, under the task's deadline, and stays: the thread belongs to that bundle from then on.
+ * One task at a time.
  *
- * task -> load -> handler -> post the outcome -> settle -> clean: the task ends, the thread is kept
- *                                                       -> not clean: the task never ends, the host
- *                                                       retires the thread
+ * task -> load -> handler -> outcome -> settle -> clean: the task ends, the thread is kept
+ *                                              -> not clean: it never ends, the thread is retired
+ *
  * Everything a task says goes over its own port, so order is kept and the port's end is the end of
  * what it said.
  */

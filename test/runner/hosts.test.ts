@@ -25,8 +25,9 @@ test('a handler gets ctx and params, and its value comes back', async () => {
   await using yard = await openYard();
   const value = resultOf(
     await yard.run(
-      `return { keys: Object.keys(ctx).sort(), same: ctx.params === params, params, session: ctx.session,
-        secrets: ctx.secrets, invocation: Object.keys(ctx.invocation), aborted: ctx.signal.aborted };`,
+      `return { keys: Object.keys(ctx).sort(), same: ctx.params === params, params,
+        session: ctx.session, secrets: ctx.secrets, invocation: Object.keys(ctx.invocation),
+        aborted: ctx.signal.aborted };`,
       { params: { a: [1, null, 'ü'] } },
     ),
   ) as { session: { id: string; connectUrl: string } };
@@ -133,7 +134,8 @@ test('a loop that ignores termination costs its host, not the runner', async () 
 test('ctx.signal aborts at the time limit, and what is printed then is kept', async () => {
   await using yard = await openYard();
   const ended = await yard.run(
-    `await new Promise((r) => ctx.signal.addEventListener('abort', r)); console.log('bye'); return 1;`,
+    `await new Promise((r) => ctx.signal.addEventListener('abort', r));
+      console.log('bye'); return 1;`,
     { timeoutMs: 300 },
   );
   assert.is(ended.outcome.type, 'aborted');
@@ -189,7 +191,7 @@ test('a clean thread is used again, one that leaves something behind is not', as
   const bundle = await yard.bundle(source);
   const call = async (name: string) => {
     const ran = await yard.run('', { bundle, name });
-    await idle(yard.hosts.threads);
+    await yard.idle();
     return [resultOf(ran), ran.lines.length];
   };
   assert.equal(await call('count'), [1, 0]);
@@ -223,7 +225,8 @@ test('frames forged for an invocation that is not its own kill the host', async 
   // socket's descriptor
   const forge = `const fs = await import('node:fs');
     const body = JSON.stringify({ type: 'log', id: 'someone-else', lines: [] });
-    const frame = Buffer.alloc(4 + body.length); frame.writeUInt32BE(body.length); frame.write(body, 4);
+    const frame = Buffer.alloc(4 + body.length);
+    frame.writeUInt32BE(body.length); frame.write(body, 4);
     for (let fd = 3; fd < 64; fd++) { try { fs.writeSync(fd, frame); } catch {} }
     await new Promise((r) => setTimeout(r, 5000)); return 1;`;
   const failure = failureOf(await yard.run(forge));
@@ -238,37 +241,10 @@ test('a spare is claimed by the first project that comes', async () => {
   assert.is(resultOf(await yard.run('return 4;', { projectId: 'other' })), 4);
 });
 
-test('introspection answers manifests and what was printed', async () => {
-  await using yard = await openYard();
-  const lines: string[] = [];
-  const ask = async (source: string, timeoutMs = 5_000) =>
-    await yard.hosts.introspect({
-      projectId: 'p',
-      bundle: await yard.bundle(source),
-      timeoutMs,
-      onLine: ({ message }) => lines.push(message),
-      signal: new AbortController().signal,
-    });
-  const found = await ask(
-    `console.log('loading'); setInterval(() => {}, 10); ${moduleOf('a() {}, b() {}')}`,
-  );
-  assert.equal(found, { ok: true, manifests: [{ name: 'a' }, { name: 'b' }] });
-  assert.equal(lines, ['loading']);
-  const broken = await ask(`throw new SyntaxError('not today'); export {};`);
-  assert.ok(!broken.ok && broken.code === 'BUILD_ERROR' && broken.message.includes('not today'));
-  const hangs = await ask(`for (;;); export {};`, 500);
-  assert.ok(!hangs.ok && hangs.code === 'TIMED_OUT');
-});
-
 test('without a sandbox the same contract holds, at a port of its own', async () => {
   await using yard = await openYard('none');
   const value = resultOf(await yard.run('return ctx.session.connectUrl;'));
   assert.match(String(value), /^ws:\/\/127\.0\.0\.1:\d+\/\?signingKey=/);
 });
-
-/** Waits until every run has given its thread back. */
-async function idle(threads: () => number): Promise<void> {
-  while (threads() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
-}
 
 test.run();

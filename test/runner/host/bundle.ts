@@ -19,6 +19,8 @@ export type Yard = AsyncDisposable & {
   hosts: Hosts;
   dir: string;
   bundle(source: string): Promise<Bundle>;
+  /** Waits until every run has given its thread back. */
+  idle(): Promise<void>;
   /** Runs the function `f` of a bundle whose body of f is given. */
   run(body: string, options?: RunOptions): Promise<Ran>;
 };
@@ -56,6 +58,9 @@ export async function openYard(sandbox: 'auto' | 'none' = 'auto', spares = 0): P
     hosts,
     dir,
     bundle,
+    async idle() {
+      while (hosts.threads() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    },
     async run(body, options = {}) {
       const { params = {}, projectId = 'project', timeoutMs = 10_000, name = 'f' } = options;
       const lines: LogLine[] = [];

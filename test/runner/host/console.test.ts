@@ -1,0 +1,76 @@
+/**
+ * A run's log: lines, limits, and what comes after its end. The replaced console is tested in
+ * hosts.test.ts.
+ */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { cutToBytes, LineSink } from '../../../runner/host/console.ts';
+import { MARKER, RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
+import { LINE_MAX_BYTES, type LogLine } from '../../../runner/host/messages.ts';
+
+const test = suite('runner/host/console');
+
+function sink(): { log: LineSink; lines: LogLine[]; messages: () => string[] } {
+  const lines: LogLine[] = [];
+  const log = new LineSink((line) => lines.push(line));
+  return { log, lines, messages: () => lines.map(({ message }) => message) };
+}
+
+test('text becomes lines; a last piece waits for its line break or the end', () => {
+  const { log, messages } = sink();
+  log.write('stdout', 'log', 'a\r\nb\n\nc');
+  assert.equal(messages(), ['a', 'b', '']);
+  log.write('stdout', 'log', 'd\ne');
+  assert.equal(messages(), ['a', 'b', '', 'cd']);
+  log.close();
+  assert.equal(messages(), ['a', 'b', '', 'cd', 'e']);
+});
+
+test('the two streams do not mix their pieces', () => {
+  const { log, messages } = sink();
+  log.write('stdout', 'log', 'out');
+  log.write('stderr', 'error', 'err\n');
+  log.write('stdout', 'log', 'put\n');
+  assert.equal(messages(), ['err', 'output']);
+});
+
+test('nothing is said after the end', () => {
+  const { log, messages } = sink();
+  log.close();
+  log.write('stdout', 'log', 'late\n');
+  assert.equal(messages(), []);
+});
+
+test('a long line is cut at 64 KiB, between characters', () => {
+  const { log, messages } = sink();
+  log.write('stdout', 'log', `${'€'.repeat(30_000)}\n`);
+  const bytes = Buffer.byteLength(messages()[0] ?? '');
+  assert.ok(bytes <= LINE_MAX_BYTES && bytes > LINE_MAX_BYTES - 3, `${bytes}`);
+  assert.not.match(messages()[0] ?? '', /\uFFFD/);
+});
+
+test('a line that never ends does not grow', () => {
+  const { log, messages } = sink();
+  for (let i = 0; i < 40; i++) log.write('stdout', 'log', 'x'.repeat(10_000));
+  log.close();
+  assert.equal(
+    messages().map((message) => message.length),
+    [LINE_MAX_BYTES],
+  );
+});
+
+test('a flood of empty lines ends too, with one marker', () => {
+  const { log, lines, messages } = sink();
+  log.write('stdout', 'log', '\n'.repeat(200_000));
+  log.close();
+  assert.is(lines.length, RUN_MAX_BYTES / 16 + 1);
+  assert.is(messages().at(-1), MARKER);
+});
+
+test('cutToBytes keeps what fits', () => {
+  assert.is(cutToBytes('abc', 3), 'abc');
+  assert.is(cutToBytes('abcd', 3), 'abc');
+  assert.is(cutToBytes('aé', 2), 'a');
+});
+
+test.run();

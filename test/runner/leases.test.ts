@@ -1,0 +1,145 @@
+/**
+ * What keeps a lease, what loses it, and what the loop leases: against a core that answers as it is
+ * told.
+ */
+import { once } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../proto/errors.ts';
+import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { openLog } from '../../proto/log.ts';
+import type { Clients } from '../../proto/services.ts';
+import { type Leases, openLeases } from '../../runner/leases.ts';
+import { workLoop } from '../../runner/loop.ts';
+
+const test = suite('runner/leases');
+const log = openLog({ role: 'test', level: 'silent' });
+const runner = { runnerId: 'r', instanceId: 'i' };
+type Runners = Clients['runners'];
+
+function core(methods: Partial<Runners>): Pick<Clients, 'runners'> {
+  return { runners: methods as Runners };
+}
+
+function leasesOf(renewLeases: Runners['renewLeases'], now = Date.now) {
+  const over = new AbortController();
+  const { signal } = over;
+  const clients = core({ renewLeases });
+  const leases = openLeases({ clients, call: {}, runner, leaseMs: 15, log, now, signal });
+  return {
+    leases,
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await leases.renewing;
+    },
+  };
+}
+
+test('a lease that core does not answer back is lost, the others are kept', async () => {
+  const asked: string[][] = [];
+  await using scene = leasesOf(async ({ leaseIds }) => {
+    asked.push(leaseIds);
+    return { leaseIds: leaseIds.filter((id) => id !== 'gone') };
+  });
+  const kept = scene.leases.hold('kept');
+  const gone = scene.leases.hold('gone');
+  await once(gone.lost, 'abort');
+  assert.match(String(gone.lost.reason), /core has ended it/);
+  assert.not.ok(kept.lost.aborted);
+  assert.is(scene.leases.held(), 1);
+  assert.equal(asked[0], ['kept', 'gone']);
+  kept[Symbol.dispose]();
+  assert.is(scene.leases.held(), 0);
+});
+
+test('a core that is away loses no lease until twice its time has passed', async () => {
+  let now = 0;
+  let calls = 0;
+  const { promise: many, resolve } = Promise.withResolvers<void>();
+  await using scene = leasesOf(
+    async () => {
+      calls += 1;
+      if (calls === 5) resolve();
+      throw new Fault('CORE_UNAVAILABLE', 'away');
+    },
+    () => now,
+  );
+  const held = scene.leases.hold('a');
+  await many;
+  assert.not.ok(held.lost.aborted);
+  now = 31;
+  await once(held.lost, 'abort');
+  assert.match(String(held.lost.reason), /could not be reached/);
+});
+
+const noLeases: Leases = {
+  hold: () => ({ lost: new AbortController().signal, [Symbol.dispose]() {} }),
+  held: () => 0,
+  renewing: Promise.resolve(),
+};
+
+function work(leaseId: string): Work {
+  return { leaseId, item: undefined };
+}
+
+test('never more work than places, and the last piece is waited for', async () => {
+  const asked: number[] = [];
+  const ended = new AbortController();
+  const finish: (() => void)[] = [];
+  let running = 0;
+  const looping = workLoop({
+    kind: 'INVOCATION',
+    max: 3,
+    clients: core({
+      async leaseWork({ max }) {
+        asked.push(max);
+        return { work: asked.length > 3 ? [] : [work(`${asked.length}`)] };
+      },
+    }),
+    call: {},
+    runner,
+    leases: noLeases,
+    log,
+    signal: ended.signal,
+    async run() {
+      running += 1;
+      if (running === 3) queueMicrotask(() => ended.abort());
+      await new Promise<void>((resolve) => finish.push(resolve));
+      running -= 1;
+    },
+  });
+  while (!ended.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked, [3, 2, 1]);
+  for (const end of finish) end();
+  await looping;
+  assert.is(running, 0);
+});
+
+test('a failed lease call is tried again, a failed piece of work ends nothing', async () => {
+  const ended = new AbortController();
+  let calls = 0;
+  await workLoop({
+    kind: 'BUILD',
+    max: 1,
+    clients: core({
+      async leaseWork() {
+        calls += 1;
+        if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+        if (calls === 2) return { work: [work('bad')] };
+        ended.abort();
+        return { work: [] };
+      },
+    }),
+    call: {},
+    runner,
+    leases: noLeases,
+    log,
+    signal: ended.signal,
+    async run() {
+      throw new Error('broken');
+    },
+  });
+  assert.is(calls, 3);
+});
+
+test.run();
