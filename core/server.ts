@@ -5,9 +5,11 @@
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { ConfigError } from '../proto/env.ts';
 import { HealthService } from '../proto/gen/grpc/health/v1/health.pb.ts';
 import { ServerReflectionService } from '../proto/gen/grpc/reflection/v1/reflection.pb.ts';
-import { MESSAGE_MAX_BYTES, mount, type OnError } from '../proto/rpc.ts';
+import { MESSAGE_MAX_BYTES, mount } from '../proto/grpc.ts';
+import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, mountAll } from '../proto/services.ts';
 import { healthHandlers } from './health.ts';
 import { reflectionHandlers } from './reflection.ts';
@@ -16,6 +18,8 @@ import { reflectionHandlers } from './reflection.ts';
  * Long polls and uploads in flight at close get this long. Ours: a drain as a whole may take 30 s.
  */
 const DRAIN_MS = 5_000;
+/** In bytes. Source: unix(7). */
+const SOCKET_PATH_MAX_BYTES = 107;
 
 export type CoreServer = {
   /** As grpc-js spells it. */
@@ -41,6 +45,9 @@ export async function listen(
   mount(server, HealthService, health.handlers, onError);
   mount(server, ServerReflectionService, reflectionHandlers(), onError);
 
+  if (Buffer.byteLength(socketPath) > SOCKET_PATH_MAX_BYTES) {
+    throw new ConfigError(`too long for a socket, use a shorter data directory: ${socketPath}`);
+  }
   rmSync(socketPath, { force: true });
   const address = `unix:${socketPath}`;
   // Safe in the moment before chmod: the directory is 0700.

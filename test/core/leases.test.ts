@@ -1,12 +1,16 @@
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { runnerService } from '../../core/leases.ts';
+import type { Store } from '../../core/store/types.ts';
+import { Fault } from '../../proto/errors.ts';
+import { Channel } from '../../proto/grpc.ts';
 import { must } from '../../proto/must.ts';
-import { Channel } from '../../proto/rpc.ts';
 import { remoteClients } from '../../proto/services.ts';
 import { faultOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
 import { boot, HOLDER } from './boot.ts';
+import { ENGINES, openBench, T0 } from './engines.ts';
 
 const test = suite('core/leases');
 
@@ -56,6 +60,29 @@ test('when the caller leaves, nothing stays leased', async () => {
   );
   const [work] = answer.length > 0 ? answer : await app.lease('INVOCATION', 5_000);
   assert.is(work?.item?.$case === 'invocation' && work.item.value.invocationId, id);
+});
+
+test('work that was taken in the moment in which its caller left is put back', async () => {
+  const [engine] = ENGINES;
+  await using bench = await openBench(must(engine, 'engine'));
+  const projectId = await bench.project('p');
+  const { id } = await bench.accept(projectId, await bench.publish(projectId));
+  const leaving = new AbortController();
+  const store: Store = {
+    ...bench.store,
+    async leaseWork(wanted) {
+      const work = await bench.store.leaseWork(wanted);
+      leaving.abort(new Fault('CANCELLED', 'The caller left.'));
+      return work;
+    },
+  };
+  const closing = new AbortController().signal;
+  const service = runnerService({ store, now: () => T0, leaseMs: 15_000, waitMs: 1_000, closing });
+  const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };
+  const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });
+  assert.is((await faultOf(left)).reason, 'CANCELLED');
+  assert.is((await bench.store.getInvocation({ id, projectId }))?.status, 'PENDING');
+  assert.is((await bench.lease('invocation'))[0]?.id, id);
 });
 
 test('a caller over gRPC that leaves gets nothing, and the next one gets it all', async () => {

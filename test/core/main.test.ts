@@ -15,8 +15,8 @@ import {
   type ServerReflectionRequest,
   type ServerReflectionResponse,
 } from '../../proto/gen/grpc/reflection/v1/reflection.pb.ts';
+import { Channel, remote } from '../../proto/grpc.ts';
 import { openLog } from '../../proto/log.ts';
-import { Channel, remote } from '../../proto/rpc.ts';
 import { remoteClients } from '../../proto/services.ts';
 import { errorOf, faultOf } from '../support/fault.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -131,6 +131,13 @@ test('the socket answers with health and reflection, and a stale one is replaced
   assert.is(file?.$case, 'fileDescriptorResponse');
   const missing = await ask({ $case: 'fileByFilename', value: 'none.proto' });
   assert.is(missing?.$case, 'errorResponse');
+});
+
+test('a data directory whose socket would have too long a path is refused', async () => {
+  await using dir = tempDirectory();
+  const env = { TABERN_DATA: join(dir.path, 'x'.repeat(100)) };
+  const error = await errorOf(startCore(readCoreConfig(env), log));
+  assert.instance(error, ConfigError);
 });
 
 test('files that no row names are removed at start once they are old', async () => {

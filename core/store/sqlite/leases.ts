@@ -45,17 +45,18 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
     SELECT ${JOB_COLUMNS} FROM jobs WHERE expires_at < @at LIMIT @max`);
   const grace = db.prepare<[number]>(`
     UPDATE jobs SET lease_until = MAX(lease_until, ?) WHERE state = 'running'`);
+  const forget = db.prepare<[]>('UPDATE queues SET ready = 0, running = 0');
   const recount = db.prepare<[]>(`
-    UPDATE queues SET
-      ready = (SELECT COUNT(*) FROM jobs WHERE jobs.kind = queues.kind
-        AND jobs.project_id = queues.project_id AND jobs.state = 'ready'),
-      running = (SELECT COUNT(*) FROM jobs WHERE jobs.kind = queues.kind
-        AND jobs.project_id = queues.project_id AND jobs.state = 'running')`);
+    UPDATE queues SET ready = counted.ready, running = counted.running
+    FROM (SELECT kind, project_id, SUM(state = 'ready') AS ready, SUM(state = 'running') AS running
+      FROM jobs GROUP BY kind, project_id) AS counted
+    WHERE queues.kind = counted.kind AND queues.project_id = counted.project_id`);
   const byLease = jobByLease(tx);
 
   return {
     recoverWork({ at, leaseMs }) {
       grace.run(at + leaseMs);
+      forget.run();
       recount.run();
     },
     registerRunner(runner) {
