@@ -1,8 +1,8 @@
 /** `tabern gateway`: the gateway alone, in front of a core that it reaches over gRPC. */
 import { credentials } from '@grpc/grpc-js';
 import type { Env } from '../proto/env.ts';
+import { Channel } from '../proto/grpc.ts';
 import { openLog } from '../proto/log.ts';
-import { Channel } from '../proto/rpc.ts';
 import { remoteClients } from '../proto/services.ts';
 import { gatewayConfig } from './config.ts';
 import { askedToEnd, gatewayFailure } from './exits.ts';

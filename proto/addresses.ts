@@ -1,6 +1,7 @@
 /**
- * Which IP addresses are public. Both doors that lead out use it: the webhook sender and the runner's egress broker.
- * Source: spec/webhooks.md 3.8.6 (IANA special-purpose registries). Pure: text in, verdict out.
+ * Which IP addresses are public. Both doors that lead out use it: the webhook sender and the
+ * runner's egress broker. Source: spec/webhooks.md 3.8.6 (IANA special-purpose registries). Pure:
+ * text in, verdict out.
  */
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
@@ -24,14 +25,20 @@ const BLOCKED_IPV4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ];
-/** IPv6 is closed but for global unicast, and that but for these. NAT64 (64:ff9b::/96) lies outside it. */
+/**
+ * IPv6 is closed but for global unicast, and that but for these. NAT64 (64:ff9b::/96) lies outside
+ * it.
+ */
 const GLOBAL_IPV6 = '2000::/3';
 const BLOCKED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 
 const blocked = cidrList([...BLOCKED_IPV4, ...BLOCKED_IPV6]);
 const globalIpv6 = cidrList([GLOBAL_IPV6]);
 
-/** A list of CIDR blocks such as `10.0.0.0/8` or `::1/128`; a bare address stands for itself. Throws on any other text. */
+/**
+ * A list of CIDR blocks such as `10.0.0.0/8` or `::1/128`; a bare address stands for itself. Throws
+ * on any other text.
+ */
 export function cidrList(cidrs: readonly string[]): BlockList {
   const list = new BlockList();
   for (const cidr of cidrs) {
@@ -48,8 +55,8 @@ export function cidrList(cidrs: readonly string[]): BlockList {
 }
 
 /**
- * Whether a connection to `address` (an IP address in text) may be made: it is public, or the operator's list holds it.
- * Anything that is not an IP address, or carries a zone id, is refused.
+ * Whether a connection to `address` (an IP address in text) may be made: it is public, or the
+ * operator's list holds it. Anything that is not an IP address, or carries a zone id, is refused.
  */
 export function isAllowed(address: string, operator?: BlockList): boolean {
   const plain = unmapped(address);

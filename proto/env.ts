@@ -8,10 +8,16 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** How the message begins when a data directory is held: the command table exits 75 for it, for waiting may cure it. */
+/**
+ * How the message begins when a data directory is held: the command table exits 75 for it, for
+ * waiting may cure it.
+ */
 export const ANOTHER_RUNS = 'another tabern runs on this data directory';
 
-/** The value of `name`, or of the file that `name_FILE` names, trimmed; undefined when neither is set or it is empty. */
+/**
+ * The value of `name`, or of the file that `name_FILE` names, trimmed; undefined when neither is
+ * set or it is empty.
+ */
 export function text(env: Env, name: string): string | undefined {
   const direct = env[name]?.trim();
   if (direct) return direct;

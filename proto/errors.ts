@@ -1,7 +1,8 @@
 /**
- * The table of reasons: every failure a caller can act on, with its gRPC code and HTTP status. Source: spec/errors.md.
- * A Fault travels as google.rpc.Status with one ErrorInfo{reason, domain, metadata} in grpc-status-details-bin, so that
- * any gRPC client reads it with its stock library; the gateway maps it by reason to {statusCode, error, message}.
+ * The table of reasons: every failure a caller can act on, with its gRPC code and HTTP status.
+ * Source: spec/errors.md. A Fault travels as google.rpc.Status with one ErrorInfo{reason, domain,
+ * metadata} in grpc-status-details-bin, so that any gRPC client reads it with its stock library;
+ * the gateway maps it by reason to {statusCode, error, message}.
  */
 import { status as Code, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { BadRequest, ErrorInfo, RetryInfo } from './gen/google/rpc/error_details.pb.ts';
@@ -11,7 +12,10 @@ const DOMAIN = 'tabern';
 const DETAILS_KEY = 'grpc-status-details-bin';
 const TYPE_URL = 'type.googleapis.com/';
 
-/** What a client should do: `yes` try again after `retryAfterS`, `no` never, `client` as its own rules say. */
+/**
+ * What a client should do: `yes` try again after `retryAfterS`, `no` never, `client` as its own
+ * rules say.
+ */
 type Row = { code: Code; http: number; retry: 'yes' | 'no' | 'client'; retryAfterS?: number };
 
 /** Reason -> gRPC code and HTTP status. A new row comes with a row in the README of this folder. */
@@ -71,7 +75,10 @@ export type Facts = Readonly<Record<string, string | number | boolean>>;
 
 const UNEXPECTED = ['INTERNAL', 'An unexpected error occurred.'] as const;
 
-/** When a peer gives a code and no reason of ours. The words are ours too: the transport's name paths and addresses. */
+/**
+ * When a peer gives a code and no reason of ours. The words are ours too: the transport's name
+ * paths and addresses.
+ */
 const FAULT_OF_CODE: Partial<Record<Code, readonly [Reason, string]>> = {
   [Code.CANCELLED]: ['CANCELLED', 'The caller left.'],
   [Code.INVALID_ARGUMENT]: ['INVALID_FIELD', 'The request is not valid.'],
@@ -83,7 +90,10 @@ const FAULT_OF_CODE: Partial<Record<Code, readonly [Reason, string]>> = {
   [Code.UNAUTHENTICATED]: ['API_KEY_INVALID', 'Invalid API key.'],
 };
 
-/** An error that the caller can act on. `message` is for the caller; every fact in it is in `facts` too. */
+/**
+ * An error that the caller can act on. `message` is for the caller; every fact in it is in `facts`
+ * too.
+ */
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly reason: Reason;
@@ -111,7 +121,10 @@ export function notFound(type: string, id: string): Fault {
   return new Fault('RESOURCE_NOT_FOUND', `${type} not found.`, { type, id });
 }
 
-/** The error as a Fault; whatever is not one becomes INTERNAL, with its cause kept for the log and off the wire. */
+/**
+ * The error as a Fault; whatever is not one becomes INTERNAL, with its cause kept for the log and
+ * off the wire.
+ */
 export function asFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
   return new Fault(...UNEXPECTED, {}, error);

@@ -1,6 +1,11 @@
-/** Asserts for what our own code guarantees. A user's mistake is a Fault (errors.ts), never this. */
+/**
+ * Asserts for what our own code guarantees. A user's mistake is a Fault (errors.ts), never this.
+ */
 
-/** Gives the value back, or throws when our own code broke its promise. `what` names it: `must(row, 'returned row')`. */
+/**
+ * Gives the value back, or throws when our own code broke its promise. `what` names it: `must(row,
+ * 'returned row')`.
+ */
 export function must<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new Error(`missing: ${what}`);
   return value;

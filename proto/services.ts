@@ -1,4 +1,7 @@
-/** The services by their short names, so that a role opens all of its clients, or mounts all of its handlers, at once. */
+/**
+ * The services by their short names, so that a role opens all of its clients, or mounts all of its
+ * handlers, at once.
+ */
 import type { Server } from '@grpc/grpc-js';
 import { BlobServiceService } from './gen/tabern/v1/blobs.pb.ts';
 import { ContextServiceService } from './gen/tabern/v1/contexts.pb.ts';
@@ -9,15 +12,8 @@ import { ProjectServiceService } from './gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from './gen/tabern/v1/runners.pb.ts';
 import { SessionServiceService } from './gen/tabern/v1/sessions.pb.ts';
 import { WebhookServiceService } from './gen/tabern/v1/webhooks.pb.ts';
-import {
-  type Channel,
-  type Handlers,
-  local,
-  mount,
-  type OnError,
-  type RpcClient,
-  remote,
-} from './rpc.ts';
+import { type Channel, mount, remote } from './grpc.ts';
+import { type Handlers, local, type OnError, type RpcClient } from './rpc.ts';
 
 export const SERVICES = {
   projects: ProjectServiceService,

@@ -7,7 +7,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
 import { InvocationServiceService } from '../../proto/gen/tabern/v1/invocations.pb.ts';
-import { type Call, Channel, remote } from '../../proto/rpc.ts';
+import { Channel, remote } from '../../proto/grpc.ts';
+import type { Call } from '../../proto/rpc.ts';
 import { faultOf, serving, soon, TRANSPORTS } from './transports.ts';
 
 const REQUEST = { functionId: 'f', params: {}, sessionCreateParams: undefined };

@@ -7,16 +7,8 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
 import { BlobServiceService, type ReadBlobResponse } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { InvocationServiceService } from '../../proto/gen/tabern/v1/invocations.pb.ts';
-import {
-  Channel,
-  type Handlers,
-  local,
-  MESSAGE_MAX_BYTES,
-  mount,
-  notBuilt,
-  type RpcClient,
-  remote,
-} from '../../proto/rpc.ts';
+import { Channel, MESSAGE_MAX_BYTES, mount, remote } from '../../proto/grpc.ts';
+import { type Handlers, local, notBuilt, type RpcClient } from '../../proto/rpc.ts';
 
 type Blobs = typeof BlobServiceService;
 type Invocations = typeof InvocationServiceService;
