@@ -1,4 +1,7 @@
-/** The main job with the published CLI of the reference interface, unmodified: `bb publish`, `bb invoke`. */
+/**
+ * The main job with the published CLI of the reference interface, unmodified: `bb publish`, `bb
+ * invoke`.
+ */
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import { is, match } from 'uvu/assert';

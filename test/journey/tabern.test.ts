@@ -25,7 +25,7 @@ journey('publishes, invokes and is told by a signed webhook', async () => {
     );
 
   const published = await tabern('publish', 'index.ts');
-  is(published.code, 0, published.stdout + published.stderr);
+  is(published.code, 0, published.stdout + published.stderr + stack.logs());
   const ids = await functionIds(stack);
   for (const id of Object.values(ids)) match(published.stdout, id);
   const again = await tabern('publish', 'index.ts');

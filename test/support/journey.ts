@@ -1,4 +1,7 @@
-/** The main job as a user sees it, once published: invoke, read back, and be told by a signed webhook. */
+/**
+ * The main job as a user sees it, once published: invoke, read back, and be told by a signed
+ * webhook.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync } from 'node:fs';
