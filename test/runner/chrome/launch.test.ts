@@ -70,11 +70,12 @@ launch('a closed Chrome leaves no process and no directory', async () => {
 
 launch('a jailed Chrome is not root and holds its own sandbox', async () => {
   await using lab = await openLab({ allow: [] });
-  const pids = treeOf(lab.chrome.dir).filter((pid) => {
-    return read(`/proc/${pid}/cmdline`).includes('--type=renderer');
-  });
-  assert.ok(pids.length > 0, 'a renderer');
-  for (const pid of pids) {
+  const renderers = (): number[] =>
+    treeOf(lab.chrome.dir).filter((pid) => {
+      return read(`/proc/${pid}/cmdline`).includes('--type=renderer');
+    });
+  await until(() => renderers().length > 0, 'a renderer');
+  for (const pid of renderers()) {
     const status = read(`/proc/${pid}/status`);
     assert.not.match(status, /^Uid:\s+0\s/m);
     assert.match(status, /^Seccomp:\s+2$/m); // Chrome's own filter: not --no-sandbox
