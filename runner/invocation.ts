@@ -22,6 +22,8 @@ import { type Chromes, openSession, type Session } from './session.ts';
 
 /** Ours: between two tries to tell core. */
 const RETRY_MS = 500;
+/** Ours: for the outcome of work that a runner's end cut short, when core may be gone too. */
+const LAST_WORDS_MS = 2_000;
 /** WebSocket close codes; the meaning stands in the reason. */
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
@@ -53,8 +55,9 @@ export async function runInvocation(
   const lines = openRunLog({ ...deps, leaseId, log });
   const { outcome, sessionStartMs } = await run(work, lines, { ...deps, log });
   if (deps.lost.aborted) return;
-  await lines.flush(deps.lost);
-  await complete({ leaseId, outcome, sessionStartMs }, { ...deps, log });
+  const over = patience(deps);
+  await lines.flush(over);
+  await complete({ leaseId, outcome, sessionStartMs }, { ...deps, log, over });
 }
 
 async function run(work: InvocationWork, lines: RunLog, deps: InvocationDeps): Promise<Ended> {
@@ -143,21 +146,26 @@ function whyEnded(deadline: AbortSignal): string {
   return deadline.aborted ? TIMED_OUT : 'the runner is ending';
 }
 
-/** Tells core until it listens or the lease is lost. Repeating it changes nothing there. */
+/** How long core is tried: until the lease is lost; a runner that is ending has a moment only. */
+function patience({ lost, stopped }: InvocationDeps): AbortSignal {
+  return AbortSignal.any([lost, stopped.aborted ? AbortSignal.timeout(LAST_WORDS_MS) : stopped]);
+}
+
+/** Tells core until it listens or it is over. Repeating it changes nothing there. */
 async function complete(
   request: CompleteInvocationRequest,
-  { clients, call, log, lost }: InvocationDeps,
+  { clients, call, log, over }: InvocationDeps & { over: AbortSignal },
 ): Promise<void> {
-  while (!lost.aborted) {
+  while (!over.aborted) {
     try {
       const { accepted } = await clients.runners.completeInvocation(request, {
         ...call,
-        signal: lost,
+        signal: over,
       });
       if (!accepted) log.warn('the outcome came too late: the lease was lost');
       return;
     } catch (error) {
-      if (lost.aborted) return;
+      if (over.aborted) return;
       if (!isPassing(error)) {
         log.error({ err: error }, 'core refused an outcome');
         return;
