@@ -102,16 +102,11 @@ function tool(usage: string, description: string, run: Run): Command {
   return program
     .command(usage)
     .description(description)
-    .addOption(
-      new Option('--base-url <url>', 'where tabern is; http://127.0.0.1:4747 when absent').env(
-        'TABERN_BASE_URL',
-      ),
-    )
+    .option('--base-url <url>', 'where tabern is; TABERN_BASE_URL, or http://127.0.0.1:4747')
     .option('--api-key <key>', 'your API key; TABERN_API_KEY when absent')
     .option('--json', 'print JSON alone')
     .action(async (argument: string, options: Options, command: Command) => {
-      const code = await run(argument, { ...options, url: options['baseUrl'] });
-      command.setOptionValue('exitCode', code);
+      command.setOptionValue('exitCode', await run(argument, options));
     });
 }
 

@@ -100,7 +100,10 @@ async function reach(baseUrl: string, path: string, init: RequestInit): Promise<
 
 async function read(answer: Response): Promise<Json> {
   if (answer.status >= 300 && answer.status < 400) {
-    throw new ApiError(answer.status, 'the service answered with a redirect; check TABERN_URL');
+    throw new ApiError(
+      answer.status,
+      'the service answered with a redirect; check TABERN_BASE_URL',
+    );
   }
   const text = await answer.text();
   const json = parsed(text);
@@ -109,7 +112,7 @@ async function read(answer: Response): Promise<Json> {
     throw new ApiError(answer.status, `${answer.status} ${plain(said)}`);
   }
   if (!json) {
-    throw new ApiError(0, 'the answer is not JSON; check that TABERN_URL is the service');
+    throw new ApiError(0, 'the answer is not JSON; check that TABERN_BASE_URL is the service');
   }
   return json;
 }

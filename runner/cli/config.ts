@@ -34,7 +34,7 @@ export function openCli(options: Options, env: Env = process.env): Cli {
     );
   }
   return {
-    baseUrl: baseUrl(given(options, 'url') ?? text(env, 'TABERN_URL') ?? local(env)),
+    baseUrl: baseUrl(given(options, 'baseUrl') ?? text(env, 'TABERN_BASE_URL') ?? local(env)),
     apiKey,
     cwd: process.cwd(),
     print: (line) => process.stdout.write(`${line}\n`),

@@ -92,17 +92,17 @@ cli('a redirect is not followed, so the key stays here', async () => {
 });
 
 cli('options win over variables, and what is missing is said', () => {
-  const env = { TABERN_API_KEY: 'from-env', TABERN_URL: 'https://a.example/base/' };
+  const env = { TABERN_API_KEY: 'from-env', TABERN_BASE_URL: 'https://a.example/base/' };
   assert.is(openCli({}, env).baseUrl, 'https://a.example/base');
-  assert.is(openCli({ apiKey: 'given', url: 'http://b' }, env).apiKey, 'given');
+  assert.is(openCli({ apiKey: 'given', baseUrl: 'http://b' }, env).apiKey, 'given');
   assert.is(openCli({}, { TABERN_API_KEY: 'k', TABERN_PORT: '5' }).baseUrl, 'http://127.0.0.1:5');
   assert.is(
     openCli({}, { TABERN_API_KEY: 'k', TABERN_HOST: '::' }).baseUrl,
     'http://127.0.0.1:4747',
   );
   assert.throws(() => openCli({}, {}), /set TABERN_API_KEY/);
-  assert.throws(() => openCli({ url: 'file:///etc' }, env), /must look like/);
-  assert.throws(() => openCli({ url: 'http://user:pass@x' }, env), /must look like/);
+  assert.throws(() => openCli({ baseUrl: 'file:///etc' }, env), /must look like/);
+  assert.throws(() => openCli({ baseUrl: 'http://user:pass@x' }, env), /must look like/);
 });
 
 cli.run();
