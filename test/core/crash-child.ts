@@ -22,7 +22,19 @@ await Promise.all(
       const at = Date.now();
       const ids = { id: newId(), sessionId: newId(), projectId, functionId, versionId };
       await store.acceptInvocation({ ...ids, ...session, ...rest, at, waitUntil: at + 3_600_000 });
-      writeSync(1, `${ids.id}\n`);
+      say(`${ids.id}\n`);
     }
   }),
 );
+
+/** At once and whole, also when the reader is slow: its pipe does not block. */
+function say(line: string): void {
+  for (;;) {
+    try {
+      writeSync(1, line);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+  }
+}

@@ -54,6 +54,30 @@ for (const point of POINTS) {
   });
 }
 
+test('a disk that fails ends the process with 70, and all acknowledged rows are there', async () => {
+  const [engine] = ENGINES;
+  if (!engine) throw new Error('no engine');
+  await using bench = await openBench(engine);
+  const projectId = await bench.project('p', 1_000_000);
+  const { functionId, versionId } = await bench.publish(projectId);
+  await bench.store.close();
+  // Files may grow to 2 MiB: a write past it fails as one on a broken disk does.
+  const limited = 'trap "" XFSZ; ulimit -f 2048; exec "$0" "$@"';
+  const args = [process.execPath, CHILD, bench.dir, projectId, functionId, versionId];
+  const child = spawn('bash', ['-c', limited, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk;
+  });
+  assert.equal(await once(child, 'close'), [70, null]);
+  const ids = text.split('\n').slice(0, -1);
+  assert.ok(ids.length > 100, `${ids.length} acknowledged`);
+  const store = await engine.open(bench.dir);
+  for (const id of ids) assert.ok(await store.getInvocation({ id, projectId }));
+  await store.close();
+  checkWhole(`${bench.dir}/tabern.db`, ids.length);
+});
+
 /** Nothing half-written: each row has its partner, and the counters are what they count. */
 function checkWhole(path: string, atLeast: number): void {
   const db = new Sqlite(path, { readonly: true });

@@ -59,7 +59,7 @@ test('recordings refuse in the order of the reference', async () => {
   assert.is(await refusal(ended), 'RECORDING_EXPIRED');
 });
 
-test('the protocol log is empty where nothing was logged; a missing session is missing', async () => {
+test('a protocol log is empty where nothing was logged, and no session has none', async () => {
   await using app = await boot();
   const { sessions } = app.clients;
   const id = await sessionOf(app);
