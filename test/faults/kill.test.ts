@@ -38,7 +38,7 @@ kill('twenty kills lose nothing that was acknowledged, and leave nothing behind'
   await stack.call('/v1/webhooks', {
     json: { endpoint: `${receiver.url}/hook`, eventTypes: ENDS },
   });
-  const load = startLoad(stack, trivial, CLIENTS);
+  await using load = startLoad(stack, trivial, CLIENTS);
   for (let round = 0; round < ROUNDS; round++) {
     const delay = KILL_AFTER_MS.min + random() * (KILL_AFTER_MS.max - KILL_AFTER_MS.min);
     const before = load.acknowledged.length;

@@ -20,7 +20,7 @@ export type Load = {
   failures: ReadonlySet<string>;
   /** Lets each client finish what it does, and ends. */
   stop(): Promise<void>;
-};
+} & AsyncDisposable;
 
 /** Starts the clients. */
 export function startLoad(stack: Stack, functionId: string, clients: number): Load {
@@ -40,14 +40,11 @@ export function startLoad(stack: Stack, functionId: string, clients: number): Lo
     }
   };
   const running = Array.from({ length: clients }, (_, index) => client(`client ${index}`));
-  return {
-    acknowledged,
-    failures,
-    async stop() {
-      stopped.abort();
-      await Promise.all(running);
-    },
+  const stop = async () => {
+    stopped.abort();
+    await Promise.all(running);
   };
+  return { acknowledged, failures, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Reads the invocation until it is over or patience is. */
