@@ -1,0 +1,162 @@
+/** One invocation, one outcome: with hosts, Chromes and a core that do as they are told. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../proto/errors.ts';
+import type { CompleteInvocationRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { openLog } from '../../proto/log.ts';
+import type { Clients } from '../../proto/services.ts';
+import type { Chrome } from '../../runner/chrome/launch.ts';
+import type { Invoke, InvokeOutcome } from '../../runner/hosts.ts';
+import { type InvocationDeps, runInvocation } from '../../runner/invocation.ts';
+
+const test = suite('runner/invocation');
+const failed = { type: 'failure', code: 'WORKLOAD_ERROR', name: 'E', message: 'm', stack: 's' };
+
+type Scene = {
+  invoke?: (invoke: Invoke, crash: () => void) => Promise<InvokeOutcome>;
+  take?: () => Promise<Chrome>;
+  timeoutMs?: number;
+  lost?: AbortSignal;
+  stopped?: AbortSignal;
+  /** Completions that core is away for. */
+  away?: number;
+};
+
+/** Runs it; gives what core was told and what became of Chrome, in order. */
+async function run(scene: Scene) {
+  const told: CompleteInvocationRequest[] = [];
+  const acts: string[] = [];
+  let away = scene.away ?? 0;
+  const pipe = Promise.withResolvers<void>();
+  const chrome = {
+    pipe: { closed: pipe.promise },
+    close: async () => void acts.push('chrome closed'),
+    kill: () => {},
+  } as unknown as Chrome;
+  const never = new AbortController().signal;
+  const runners = {
+    appendLogs: async ({ lines }: { lines: unknown[] }) => void acts.push(`${lines.length} lines`),
+    async completeInvocation(request: CompleteInvocationRequest) {
+      if (away-- > 0) throw new Fault('CORE_UNAVAILABLE', 'away');
+      acts.push('told');
+      told.push(request);
+      return { accepted: true };
+    },
+  } as unknown as Clients['runners'];
+  const deps: InvocationDeps = {
+    clients: { runners },
+    call: {},
+    bundles: { get: async () => ({ path: '/', sha256: '' }) },
+    chromes: { take: scene.take ?? (async () => chrome) },
+    hosts: {
+      invoke: async (invoke) =>
+        scene.invoke?.(invoke, pipe.resolve) ?? { type: 'result', json: '1' },
+    },
+    log: openLog({ role: 'test', level: 'silent' }),
+    now: () => 7,
+    lost: scene.lost ?? never,
+    stopped: scene.stopped ?? never,
+  };
+  const { timeoutMs = 5_000 } = scene;
+  const work = { ...NO_WORK, timeoutMs };
+  // timers of AbortSignal.timeout keep no process alive; sockets do in a real runner
+  const awake = setInterval(() => {}, 1_000);
+  await runInvocation(work, 'lease', deps);
+  clearInterval(awake);
+  return { told, acts, outcome: told[0]?.outcome };
+}
+
+const NO_WORK = {
+  invocationId: 'i',
+  projectId: 'p',
+  sessionId: 's',
+  versionId: 'v',
+  functionName: 'f',
+  bundleBlobId: 'b',
+  bundleSha256: '',
+  paramsJson: '{}',
+  sessionParamsJson: '{}',
+  region: 'r',
+  signingKey: 'k',
+};
+
+function codeOf(outcome: CompleteInvocationRequest['outcome']): string | undefined {
+  return outcome?.$case === 'failure' ? outcome.value.code : undefined;
+}
+
+/** As a host does: when the signal aborts, the run was aborted. */
+function untilAborted({ signal }: Invoke): Promise<InvokeOutcome> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ type: 'aborted' }));
+  });
+}
+
+test('a value is told once, after Chrome is gone and the log is sent', async () => {
+  const { told, acts } = await run({
+    async invoke({ onLines }) {
+      onLines([{ level: 'log', message: 'a', timestamp: 1 }]);
+      return { type: 'result', json: '{"a":1}' };
+    },
+  });
+  assert.equal(acts, ['chrome closed', '1 lines', 'told']);
+  assert.equal(told, [
+    {
+      leaseId: 'lease',
+      outcome: { $case: 'resultsJson', value: '{"a":1}' },
+      sessionStartMs: 7,
+    },
+  ]);
+});
+
+test('nothing is no outcome, and a core that was away is told later', async () => {
+  const { told, outcome } = await run({
+    invoke: async () => ({ type: 'result', json: undefined }),
+    away: 1,
+  });
+  assert.is(told.length, 1);
+  assert.is(outcome, undefined);
+});
+
+test("a handler's failure is its own, unless its browser was lost", async () => {
+  const own = await run({ invoke: async () => failed as InvokeOutcome });
+  assert.equal(own.outcome, {
+    $case: 'failure',
+    value: { code: 'WORKLOAD_ERROR', message: 'm', name: 'E', stack: 's' },
+  });
+  const lost = await run({
+    async invoke(_, crash) {
+      crash();
+      await new Promise((resolve) => setImmediate(resolve));
+      return failed as InvokeOutcome;
+    },
+  });
+  assert.is(codeOf(lost.outcome), 'INTERNAL_ERROR');
+});
+
+test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () => {
+  const { outcome, told } = await run({
+    take: () => Promise.reject(new Error('no such file /srv/x')),
+  });
+  assert.is(codeOf(outcome), 'INTERNAL_ERROR');
+  assert.not.match(JSON.stringify(outcome), /srv/);
+  assert.is(told[0]?.sessionStartMs, 0);
+});
+
+test('its time over is TIMED_OUT, with the session closed', async () => {
+  const { outcome, acts } = await run({ invoke: untilAborted, timeoutMs: 20 });
+  assert.is(codeOf(outcome), 'TIMED_OUT');
+  assert.is(acts[0], 'chrome closed');
+});
+
+test('a lost lease is told to nobody, and Chrome is closed', async () => {
+  const { told, acts } = await run({ invoke: untilAborted, lost: AbortSignal.timeout(20) });
+  assert.equal(told, []);
+  assert.equal(acts, ['chrome closed']);
+});
+
+test('a runner that ends first says so', async () => {
+  const { outcome } = await run({ invoke: untilAborted, stopped: AbortSignal.timeout(20) });
+  assert.is(codeOf(outcome), 'INTERNAL_ERROR');
+});
+
+test.run();
