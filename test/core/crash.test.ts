@@ -54,7 +54,7 @@ for (const point of POINTS) {
   });
 }
 
-test('a disk that fails ends the process with 70, and all acknowledged rows are there', async () => {
+test('a failing disk ends the process with 70 and loses nothing acknowledged', async () => {
   const [engine] = ENGINES;
   if (!engine) throw new Error('no engine');
   await using bench = await openBench(engine);
