@@ -7,11 +7,13 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { chromium } from 'playwright-core';
 import { type Invocation, invoke, isOver, publish } from '../support/functions.ts';
 import { until } from '../support/poll.ts';
 import { boot, type Stack } from '../support/stack.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
 const RUN_LIMIT_MS = 60_000;
 /** Fine enough not to blur the figure, coarse enough not to load the gateway. */
 const POLL_MS = 4;
@@ -40,6 +42,9 @@ type Timing = { chromeMs: number; runMs: number; closeMs: number; totalMs: numbe
   showShares(timings(stack).slice(seenLines), waits);
   const plain = await timed(PLAIN_RUNS, byHand);
   show(`by hand (node, launch, goto, close), ${PLAIN_RUNS} runs`, plain);
+  const launches = await timed(PLAIN_RUNS, launchAlone);
+  show(`the same Chrome alone (launch, close), ${PLAIN_RUNS} runs`, launches);
+  console.log(`Chrome alone / invoke: ${(middle(launches) / middle(waits)).toFixed(2)}`);
   console.log(`invoke / by hand: ${(middle(waits) / middle(plain)).toFixed(2)}`);
 }
 
@@ -57,11 +62,16 @@ async function once(stack: Stack, functionId: string): Promise<void> {
 }
 
 async function byHand(): Promise<void> {
-  const chrome = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
-  const script = PLAIN.replace('CHROME', JSON.stringify(chrome));
+  const script = PLAIN.replace('CHROME', JSON.stringify(CHROME));
   await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
     cwd: ROOT,
   });
+}
+
+/** Launching is off the way of a warm invocation: this tells what the spares save. */
+async function launchAlone(): Promise<void> {
+  const browser = await chromium.launch({ executablePath: CHROME });
+  await browser.close();
 }
 
 /** How long each run took, in milliseconds. */
@@ -86,7 +96,7 @@ function timings(stack: Stack): Timing[] {
 
 function showShares(lines: readonly Timing[], waits: readonly number[]): void {
   if (lines.length === 0) {
-    console.log('the runner logged no timings: the share of Chrome is unknown');
+    console.log('the runner logged no timings: the share that is Chrome's is unknown');
     return;
   }
   for (const part of ['chromeMs', 'runMs', 'closeMs'] as const) {
