@@ -96,7 +96,7 @@ function timings(stack: Stack): Timing[] {
 
 function showShares(lines: readonly Timing[], waits: readonly number[]): void {
   if (lines.length === 0) {
-    console.log('the runner logged no timings: the share that is Chrome's is unknown');
+    console.log('the runner logged no timings: what of it is Chrome is unknown');
     return;
   }
   for (const part of ['chromeMs', 'runMs', 'closeMs'] as const) {
