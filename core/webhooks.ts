@@ -10,6 +10,7 @@ import { checkEndpoint } from '../proto/endpoint.ts';
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { Webhook, WebhookServiceService } from '../proto/gen/tabern/v1/webhooks.pb.ts';
 import { must } from '../proto/must.ts';
+import { notBuilt } from '../proto/rpc.ts';
 import type { ProjectCaller, Service } from './call.ts';
 
 import { SECRET_BYTES, writeSecret } from './delivery/sign.ts';
@@ -101,6 +102,14 @@ export function webhookService(
     async rotateSecret({ id, revokeImmediately }, caller) {
       return { secret: await rotate(options, wanted(id, caller), revokeImmediately) };
     },
+
+    enableWebhook: notBuilt,
+    sendTest: notBuilt,
+    listDeliveries: notBuilt,
+    getDelivery: notBuilt,
+    replayDelivery: notBuilt,
+    recoverDeliveries: notBuilt,
+    listEvents: notBuilt,
   };
 }
 
