@@ -5,12 +5,11 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { chmod, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { chmod, copyFile, link, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import type { Bundle } from './conversation.ts';
 
 /** Ours: a bundle of 32 MiB over a slow link. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
@@ -20,6 +19,7 @@ const BUNDLE_MAX_BYTES = 32 * 1024 * 1024;
 const UNUSED_MS = 7 * 24 * 3_600_000;
 const SHA256 = /^[0-9a-f]{64}$/;
 
+export type Bundle = { path: string; sha256: string };
 export type Bundles = {
   /** The file with these bytes. Throws when they cannot be had or are others. */
   get(wanted: { blobId: string; sha256: string }, signal: AbortSignal): Promise<Bundle>;
@@ -68,6 +68,20 @@ export async function openBundles(options: {
       return await until(bundle, signal);
     },
   };
+}
+
+/** Puts a bundle into the directory that a jail reads; a copy where a link is refused. */
+export async function putBundle({ path, sha256 }: Bundle, dir: string): Promise<void> {
+  const inside = join(dir, `${sha256}.mjs`);
+  try {
+    await link(path, inside);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
+    await copyFile(path, inside);
+    await chmod(inside, 0o444);
+  }
 }
 
 async function* bytesOf(

@@ -5,12 +5,13 @@
  * RUNNING -> outcome -> done (the thread is free or gone); aborted -> done; host lost -> failed.
  * An outcome or an abort that no done follows within a second: the host is killed.
  */
-import { chmod, copyFile, link } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
 import type { Broker } from './broker.ts';
+import { type Bundle, putBundle } from './bundles.ts';
 import { readSlowly } from './flow.ts';
+import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from './host/limits.ts';
 import {
   encode,
   FROM_HOST_MAX_BYTES,
@@ -27,8 +28,9 @@ import type { Jailed } from './jail/ladder.ts';
  * design/sandbox.md 3.
  */
 const KILL_AFTER_MS = 1_000;
+/** What a run's log may have, and the line that says that it is cut. */
+const PRINTED_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
 
-export type Bundle = { path: string; sha256: string };
 export type Failure = {
   type: 'failure';
   code: 'WORKLOAD_ERROR' | 'INTERNAL_ERROR';
@@ -45,7 +47,11 @@ export type RunOutcome =
 
 type Order = Exclude<ToHost, { type: 'abort' }>;
 type Running = {
+  /** Counts once. */
   settle(outcome: RunOutcome): void;
+  isSettled: boolean;
+  /** In bytes, as RUN_MAX_BYTES counts them. */
+  printed: number;
   over(): void;
   onLines(lines: LogLine[]): void;
   timer: NodeJS.Timeout | undefined;
@@ -129,10 +135,15 @@ export class Conversation implements HostProcess {
   }
 
   async run(order: Order, bundle: Bundle, { onLines, signal }: RunOptions): Promise<RunOutcome> {
-    await this.#provide(bundle);
+    await putBundle(bundle, join(this.#parts.dir, 'fn'));
     const { promise, resolve: settle } = Promise.withResolvers<RunOutcome>();
     const running: Running = {
-      settle,
+      settle: (outcome) => {
+        running.isSettled = true;
+        settle(outcome);
+      },
+      isSettled: false,
+      printed: 0,
       onLines,
       over: () => signal.removeEventListener('abort', abort),
       timer: undefined,
@@ -168,23 +179,31 @@ export class Conversation implements HostProcess {
 
   #hear(message: FromHost): void {
     if (message.type === 'ready') {
-      this.#cdpPort = message.cdpPort;
+      if (this.#cdpPort !== 0) this.kill('it said ready twice');
+      this.#cdpPort ||= message.cdpPort;
       this.#onReady();
       return;
     }
     const running = this.#running.get(message.id);
-    if (running === undefined) {
-      this.kill('it spoke for an invocation that is not its own');
-      return;
-    }
-    if (message.type === 'log') running.onLines(message.lines);
+    if (running === undefined) this.kill('it spoke for an invocation that is not its own');
+    else if (message.type === 'log') this.#print(running, message.lines);
     else if (message.type === 'done') {
       if (message.retired === 'memory') this.#isUsable = false;
       this.#over(message.id, running, running.isAborted ? { type: 'aborted' } : UNSAID);
-    } else {
+    } else if (running.isSettled) this.kill('it told a second outcome');
+    else {
       running.settle(running.isAborted ? { type: 'aborted' } : outcomeOf(message));
       this.#limit(running, 'an invocation kept its thread after its outcome');
     }
+  }
+
+  /** A host of ours keeps to the limit: one that does not would occupy us with frames for ever. */
+  #print(running: Running, lines: LogLine[]): void {
+    for (const { message } of lines) {
+      running.printed += Buffer.byteLength(message) + LINE_COST_BYTES;
+    }
+    if (running.printed > PRINTED_MAX_BYTES) this.kill('it printed more than a run may');
+    else if (!running.isSettled) running.onLines(lines); // what comes later, nobody waits for
   }
 
   #over(id: string, running: Running, outcome: RunOutcome): void {
@@ -197,24 +216,11 @@ export class Conversation implements HostProcess {
   #end(cause: string, said: string): void {
     this.#isUsable = false;
     const { log } = this.#parts;
-    if (this.#running.size > 0) log.warn({ cause, said: said.slice(-2_000) }, 'function host lost');
+    const cut = [...this.#running.values()].some(({ isSettled }) => !isSettled);
+    if (cut) log.warn({ cause, said: said.slice(-2_000) }, 'function host lost');
     for (const [id, running] of this.#running) {
       const failure = { ...UNSAID, message: `the function's process was lost: ${cause}` };
       this.#over(id, running, running.isAborted ? { type: 'aborted' } : failure);
-    }
-  }
-
-  /** Puts the bundle where the jail reads it; a copy where a link is refused. */
-  async #provide({ path, sha256 }: Bundle): Promise<void> {
-    const inside = join(this.#parts.dir, 'fn', `${sha256}.mjs`);
-    try {
-      await link(path, inside);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === 'EEXIST') return;
-      if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
-      await copyFile(path, inside);
-      await chmod(inside, 0o444);
     }
   }
 }

@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Serves } from './broker.ts';
-import type { Bundle, Failure, RunOutcome } from './conversation.ts';
+import type { Bundle } from './bundles.ts';
+import type { Failure, RunOutcome } from './conversation.ts';
 import type { LogLine } from './host/messages.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
 

@@ -16,6 +16,7 @@ export const LOG_LINES_MAX = 1_000;
 export const LINE_MAX_BYTES = 64 * 1024;
 /** Of an error's name, message and stack, each, in bytes of UTF-8. Ours. */
 export const ERROR_TEXT_MAX_BYTES = 16 * 1024;
+const TIME_MAX_MS = 9e12;
 const HEADER_BYTES = 4;
 const LINE_BREAK = 10;
 
@@ -197,21 +198,26 @@ function retirement(value: unknown): Retirement {
   return found;
 }
 
+/** What Date.now gives, to the year 2255: core keeps it in 64 bits, and Date reads it. */
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= TIME_MAX_MS;
+}
+
 function errorText(head: Members): ErrorText {
   const part = (name: string): string => text(head, name, ERROR_TEXT_MAX_BYTES);
   return { name: part('name'), message: part('message'), stack: part('stack') };
 }
 
 function lines(value: unknown): LogLine[] {
-  if (!Array.isArray(value) || value.length > LOG_LINES_MAX) throw new FrameError('no lines');
+  if (!Array.isArray(value) || value.length === 0 || value.length > LOG_LINES_MAX) {
+    throw new FrameError('no lines');
+  }
   return value.map((one) => {
     const line = record(one);
     const level = LEVELS.find((known) => known === line['level']);
     const timestamp = line['timestamp'];
     if (level === undefined) throw new FrameError('an unknown level');
-    if (typeof timestamp !== 'number' || !Number.isFinite(timestamp)) {
-      throw new FrameError('no timestamp');
-    }
+    if (!isTime(timestamp)) throw new FrameError('no timestamp');
     return { level, message: text(line, 'message', LINE_MAX_BYTES), timestamp };
   });
 }

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLog } from '../../../proto/log.ts';
-import type { Bundle } from '../../../runner/conversation.ts';
+import type { Bundle } from '../../../runner/bundles.ts';
 import type { LogLine } from '../../../runner/host/messages.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/hosts.ts';
 import { openJail } from '../../../runner/jail/ladder.ts';

@@ -89,6 +89,9 @@ const HOSTILE: [string, string][] = [
   ['lines that are no list', '{"type":"log","id":"i","lines":{}}'],
   ['a line of an unknown level', log('{"level":"fatal","message":"","timestamp":1}')],
   ['a line without a time', log('{"level":"log","message":""}')],
+  ['a time with a fraction', log('{"level":"log","message":"","timestamp":1.5}')],
+  ['a time of no calendar', log('{"level":"log","message":"","timestamp":1e300}')],
+  ['a log without a line', log('')],
   ['a line too long', log(JSON.stringify({ ...line, message: long(LINE_MAX_BYTES + 1) }))],
   [
     'too many lines',
