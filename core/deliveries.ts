@@ -89,11 +89,13 @@ export function deliveryService(
         using wake = openWake(store, 'deliveries');
         const claimed = await claim({ senderId, instanceId }, max);
         const leftMs = giveUpAt - now();
-        if (claimed.claims.length > 0 || leftMs <= 0) return { claims: signed(claimed, options) };
+        if (claimed.claims.length > 0 || leftMs <= 0) {
+          return { claims: signed(claimed, options), goneWebhookIds: [] };
+        }
         const dueMs = (claimed.nextDue ?? Number.POSITIVE_INFINITY) - now();
         await wake.wait(Math.max(1, Math.min(leftMs, dueMs, LOOK_AGAIN_MS)), call.signal);
         // Who left cannot send: nothing may be claimed for them.
-        if (call.signal.aborted) return { claims: [] };
+        if (call.signal.aborted) return { claims: [], goneWebhookIds: [] };
       }
     },
 

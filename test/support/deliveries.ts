@@ -55,7 +55,7 @@ function reportOf(claim: Claim, end: Partial<AttemptReport>): AttemptReport {
   return {
     ...{ deliveryId, claimSeq, attemptId, outcome: 'HTTP', status: 500, latencyMs: 12 },
     ...{ error: 'answered 500', response: Buffer.from('oops'), retryAfterSeconds: undefined },
-    ...end,
+    ...{ abortMessage: false, ...end },
   };
 }
 
