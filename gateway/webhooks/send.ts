@@ -31,6 +31,11 @@ const RACE_MS = 1_000;
 const WARM_MS = 5_000;
 /** In seconds; longer than any wait of the schedule. */
 const RETRY_AFTER_MAX_S = 7 * 24 * 3_600;
+/**
+ * In milliseconds: a signature is as old as its claim; what has no connection by then is handed
+ * back.
+ */
+const CLAIM_FRESH_MS = 10_000;
 
 export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'>;
 
@@ -38,12 +43,12 @@ export type Wire = { guard: Guard; pools: Pools; budget?: Budget };
 
 /**
  * Sends the claim. Never rejects. An abort of `signal` ends it: UNSENT before it has a connection,
- * RESET after.
+ * RESET after, with the signal's reason as its error.
  */
 export async function send(claim: Claim, wire: Wire, signal?: AbortSignal): Promise<Result> {
   const { guard, pools, budget = BUDGET } = wire;
   const startedAt = performance.now();
-  if (signal?.aborted) return failed({ outcome: 'UNSENT', error: '' }, startedAt);
+  if (signal?.aborted) return failed(NOT_SENT, startedAt);
   try {
     guard.checkUrl(claim.endpoint);
   } catch (error) {
@@ -95,6 +100,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #sentAt: number | undefined;
   #status = 0;
   #retryAfterS: number | undefined;
+  #isAborting = false;
   #isSettled = false;
 
   constructor(budget: Budget, signal: AbortSignal | undefined, settle: (posted: Posted) => void) {
@@ -102,6 +108,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#signal = signal;
     this.#settle = settle;
     this.#after(budget.wholeMs, () => this.#giveUp('the attempt took too long'));
+    this.#after(CLAIM_FRESH_MS, () => {
+      if (this.#sentAt === undefined) this.#end(failed(NOT_SENT, this.#startedAt), false);
+    });
     signal?.addEventListener('abort', this.#leave, { once: true });
   }
 
@@ -124,6 +133,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    this.#isAborting = headers['webhook-delivery'] === 'abort-message';
     this.#after(this.#budget.bodyMs, () => this.#finish());
   }
 
@@ -154,11 +164,8 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     const wasSent = this.#sentAt !== undefined;
-    const error = 'the sender stopped before an answer';
-    const failure: Failure = wasSent
-      ? { outcome: 'RESET', error }
-      : { outcome: 'UNSENT', error: '' };
-    this.#end(failed(failure, this.#startedAt), false);
+    const error = String(this.#signal?.reason);
+    this.#end(failed(wasSent ? { outcome: 'RESET', error } : NOT_SENT, this.#startedAt), false);
   };
 
   #giveUp(error: string): void {
@@ -178,6 +185,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       error: isOk ? '' : error,
       response: Buffer.concat(this.#body),
       retryAfterSeconds: this.#retryAfterS,
+      abortMessage: !isOk && this.#isAborting,
     };
     this.#end(result, false);
   }
@@ -200,10 +208,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
+/** Handed back: core gives it out again at once, and the endpoint is not to blame. */
+const NOT_SENT: Failure = { outcome: 'UNSENT', error: '' };
+
 function failed({ outcome, error }: Failure, startedAt: number): Result {
   const latencyMs = Math.round(performance.now() - startedAt);
-  const response = Buffer.alloc(0);
-  return { outcome, status: 0, latencyMs, error, response, retryAfterSeconds: undefined };
+  const none = { response: Buffer.alloc(0), retryAfterSeconds: undefined, abortMessage: false };
+  return { outcome, status: 0, latencyMs, error, ...none };
 }
 
 /** Seconds or an HTTP date (RFC 9110 10.2.3); undefined for anything else. */

@@ -101,7 +101,7 @@ dispatcher('a hung endpoint does not hold up another', async () => {
   app.receiver.script(...Array.from({ length: 8 }, () => () => {}));
   await app.core.addWebhook(`${app.receiver.url}/hung`);
   for (let n = 0; n < 20; n += 1) app.core.emit();
-  await using _ = app.start({ closeMaxMs: 0 });
+  await using _ = app.start({ attemptsEndMs: 0 });
   await until(() => app.receiver.requests.length === 8, 5_000);
   await app.core.addWebhook(`${app.receiver.url}/well`);
   app.core.emit();
@@ -155,7 +155,7 @@ dispatcher('close lets an attempt end, reports it, and sends nothing after', asy
 
 dispatcher('close cuts an attempt that does not end', async () => {
   await using app = await boot();
-  const sender = app.start({ closeMaxMs: 50 });
+  const sender = app.start({ attemptsEndMs: 50 });
   app.receiver.script(() => {});
   await app.core.addWebhook(app.receiver.url);
   app.core.emit();

@@ -1,0 +1,177 @@
+/**
+ * Claims deliveries that are due, posts each, reports how it ended. It holds no secret and no
+ * database, and reaches core by two questions only. running -> closing (claims no more, lets
+ * attempts end) -> closed.
+ * A report is repeated until core takes it: a result is lost only with the thread, or when core is
+ * away for a minute, and then the delivery is sent again, with the same id. Any number of senders
+ * may run: the claim is the lock.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
+import type { Claimed } from './messages.ts';
+import { send, type Wire } from './send.ts';
+
+/** Attempts in flight of one sender, and items of one call. Source: spec/webhooks.md 3.9. */
+const IN_FLIGHT_MAX = 64;
+const BATCH_MAX = 64;
+/** In milliseconds. Core takes the lease back after 45 s anyway. Source: spec/webhooks.md 3.10. */
+const REPORT_KEPT_MS = 60_000;
+/** In milliseconds: the wait between calls that fail, doubling between these. */
+const BACKOFF_MIN_MS = 200;
+const BACKOFF_MAX_MS = 2_000;
+
+/** The way to core. Both reject when core did not take the call: it is made again. */
+export type Link = {
+  /** Waits for the first delivery that is due; gives up when the signal aborts. */
+  claim(max: number, signal: AbortSignal): Promise<Claimed>;
+  report(reports: AttemptReport[]): Promise<void>;
+  /** Told how many reports were given up. */
+  dropped(count: number): void;
+};
+
+export type Sender = {
+  /** Claims no more, lets attempts end within maxMs, and reports them. */
+  end(maxMs: number): Promise<void>;
+};
+
+/** Starts to send. */
+export function startSender(link: Link, wire: Wire): Sender {
+  return new Loop(link, wire);
+}
+
+type Kept = { report: AttemptReport; until: number };
+type Running = { webhookId: string; cut: AbortController; ended: Promise<void> };
+
+class Loop implements Sender {
+  readonly #link: Link;
+  readonly #wire: Wire;
+  /** No more claims. */
+  readonly #stopping = new AbortController();
+  /** No more waiting for core. */
+  readonly #cutting = new AbortController();
+  readonly #inFlight = new Set<Running>();
+  readonly #reports: Kept[] = [];
+  readonly #stopped: Promise<void>;
+  readonly #claiming: Promise<void>;
+  #reporting: Promise<void> | undefined;
+
+  constructor(link: Link, wire: Wire) {
+    this.#link = link;
+    this.#wire = wire;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#stopped = promise;
+    this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
+    this.#claiming = this.#claimLoop();
+  }
+
+  async end(maxMs: number): Promise<void> {
+    this.#stopping.abort();
+    await this.#claiming;
+    const timer = setTimeout(() => this.#cutAll(), maxMs);
+    await Promise.all([...this.#inFlight].map(({ ended }) => ended));
+    clearTimeout(timer);
+    // One more try for what is left, in order of arrival; core releases the rest at the next start.
+    this.#cutting.abort();
+    await this.#reporting;
+    if (this.#reports.length > 0) await this.#reportOnce().catch(() => undefined);
+  }
+
+  #cutAll(): void {
+    for (const { cut } of this.#inFlight) cut.abort('the sender stopped before an answer');
+  }
+
+  async #claimLoop(): Promise<void> {
+    const { signal } = this.#stopping;
+    let backoffMs = BACKOFF_MIN_MS;
+    while (!signal.aborted) {
+      const free = IN_FLIGHT_MAX - this.#inFlight.size - this.#reports.length;
+      if (free <= 0) {
+        await this.#placeFree();
+        continue;
+      }
+      try {
+        const { claims, goneWebhookIds } = await this.#link.claim(
+          Math.min(free, BATCH_MAX),
+          signal,
+        );
+        backoffMs = BACKOFF_MIN_MS;
+        this.#cutThoseOf(new Set(goneWebhookIds));
+        for (const claim of claims) this.#start(claim);
+      } catch {
+        // Logged where the call is made, on the main thread.
+        await pause(backoffMs, signal);
+        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+      }
+    }
+  }
+
+  /** What is in flight for a webhook that was deleted is of no use to anybody. */
+  #cutThoseOf(gone: ReadonlySet<string>): void {
+    if (gone.size === 0) return;
+    for (const { webhookId, cut } of this.#inFlight) {
+      if (gone.has(webhookId)) cut.abort('the webhook was deleted before an answer');
+    }
+  }
+
+  /** Until an attempt ends or its report is taken. */
+  async #placeFree(): Promise<void> {
+    const ends = [...this.#inFlight].map(({ ended }) => ended);
+    if (this.#reporting !== undefined) ends.push(this.#reporting);
+    await Promise.race([...ends, this.#stopped]);
+  }
+
+  #start(claim: Claim): void {
+    const cut = new AbortController();
+    const ended = this.#attempt(claim, cut.signal).finally(() => {
+      this.#inFlight.delete(running);
+    });
+    const running = { webhookId: claim.webhookId, cut, ended };
+    this.#inFlight.add(running);
+  }
+
+  async #attempt(claim: Claim, signal: AbortSignal): Promise<void> {
+    const { deliveryId, claimSeq, attemptId } = claim;
+    const result = await send(claim, this.#wire, signal);
+    const report = { ...result, deliveryId, claimSeq, attemptId };
+    this.#reports.push({ report, until: performance.now() + REPORT_KEPT_MS });
+    this.#reporting ??= this.#reportLoop().finally(() => {
+      this.#reporting = undefined;
+    });
+  }
+
+  /** Until nothing is left to report. What ends meanwhile goes with the next batch. */
+  async #reportLoop(): Promise<void> {
+    let backoffMs = BACKOFF_MIN_MS;
+    while (this.#reports.length > 0) {
+      try {
+        await this.#reportOnce();
+        backoffMs = BACKOFF_MIN_MS;
+      } catch {
+        this.#dropStale();
+        if (this.#cutting.signal.aborted) return;
+        await pause(backoffMs, this.#cutting.signal);
+        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
+      }
+    }
+  }
+
+  async #reportOnce(): Promise<void> {
+    const batch = this.#reports.slice(0, BATCH_MAX);
+    await this.#link.report(batch.map(({ report }) => report));
+    this.#reports.splice(0, batch.length);
+  }
+
+  /** Core gave these deliveries to somebody else long ago. */
+  #dropStale(): void {
+    const now = performance.now();
+    const fresh = this.#reports.findIndex(({ until }) => until > now);
+    const count = fresh === -1 ? this.#reports.length : fresh;
+    if (count === 0) return;
+    this.#reports.splice(0, count);
+    this.#link.dropped(count);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
