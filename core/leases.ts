@@ -1,8 +1,10 @@
 /**
- * Leases: runners take work, prolong it and end it. A lease that is not renewed in time is lost,
- * and its work ends FAILED INTERNAL_ERROR; nothing is run twice. Only the runner token opens this
- * service.
- *   waiting --lease--> held --renew--> held --complete--> ended;  held --silence--> lost
+ * Leases: runners take work, prolong it and end it. An offered lease becomes theirs, and its work
+ * RUNNING, when they first renew it; one that never reached them is undone. A held lease that is
+ * not renewed in time is lost, and its work ends FAILED INTERNAL_ERROR; nothing is run twice. Only
+ * the runner token opens this service.
+ *   waiting --lease--> offered --renew--> held --renew--> held --complete--> ended
+ *   offered --silence--> waiting;  held --silence--> lost
  */
 import { randomBytes } from 'node:crypto';
 import { Fault, invalidField } from '../proto/errors.ts';
@@ -36,8 +38,6 @@ export type LeaseOptions = {
   store: Store;
   now: () => number;
   leaseMs: number;
-  /** How long put-back work may wait. */
-  waitMs: number;
   /** Aborts when core closes: waiting polls answer at once. */
   closing: AbortSignal;
 };
@@ -64,7 +64,8 @@ export function runnerService(
         using wake = openWake(store, `work:${kind}`);
         const work = await take(options, request, kind);
         if (call.signal.aborted) {
-          await putBack(options, work);
+          // The caller left while the lease was being taken: nobody would ever renew it.
+          if (work.length > 0) await store.putBackWork(work.map(({ leaseId }) => leaseId));
           throw call.signal.reason;
         }
         const waitMs = until - performance.now();
@@ -117,14 +118,6 @@ function take(
 ): Promise<LeasedWork[]> {
   const leaseIds = Array.from({ length: Math.min(Math.max(max, 1), LEASE_MAX) }, () => newId());
   return store.leaseWork({ runnerId, instanceId, kind, leaseIds, leaseMs, at: now() });
-}
-
-/** The caller left while the lease was being taken: nobody would ever work on it. */
-async function putBack({ store, now, waitMs }: LeaseOptions, work: LeasedWork[]): Promise<void> {
-  if (work.length === 0) return;
-  const at = now();
-  const leaseIds = work.map(({ leaseId }) => leaseId);
-  await store.putBackWork({ leaseIds, waitUntil: at + waitMs, at });
 }
 
 function checkHolder({ runnerId, instanceId }: { runnerId: string; instanceId: string }): void {

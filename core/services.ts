@@ -53,7 +53,7 @@ export function allHandlers(parts: Parts): AllHandlers {
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const invocations = invocationService({ ...work, checkParams: paramsChecker() });
-  const runners = runnerService({ store, now, leaseMs, waitMs: WAIT_MS, closing });
+  const runners = runnerService({ store, now, leaseMs, closing });
 
   function behind<D extends Definition, C>(
     definition: D,

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { retried } from './retry.ts';
 
 /** Source: RenewLeasesRequest.lease_ids. */
 const RENEW_MAX = 1_000;
@@ -18,6 +19,11 @@ export type Leases = {
    */
   hold(leaseId: string): Disposable & { lost: AbortSignal };
   held(): number;
+  /**
+   * Tells core that these have come, and gives those that it still knows: only they may be run.
+   * Core offers the others again.
+   */
+  take(leaseIds: string[]): Promise<ReadonlySet<string>>;
   /** Settles when the signal aborts. */
   renewing: Promise<void>;
 };
@@ -69,6 +75,12 @@ export function openLeases(options: {
   return {
     renewing: keepRenewing(),
     held: () => held.size,
+    async take(leaseIds) {
+      const request = { ...runner, leaseIds };
+      const options = { ...call, timeoutMs: leaseMs };
+      const kept = await retried(() => clients.runners.renewLeases(request, options));
+      return new Set(kept.leaseIds);
+    },
     hold(leaseId) {
       const lost = new AbortController();
       held.set(leaseId, { lost, sureUntil: now() + 2 * leaseMs });

@@ -60,12 +60,14 @@ export async function workLoop(options: LoopOptions): Promise<void> {
 }
 
 async function lease(options: LoopOptions, max: number): Promise<Work[]> {
-  const { clients, call, runner, kind, signal } = options;
+  const { clients, call, runner, leases, kind, signal } = options;
   const { work } = await clients.runners.leaseWork(
     { ...runner, kind, max, waitMs: WAIT_MS },
     { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
   );
-  return work;
+  if (work.length === 0) return work;
+  const taken = await leases.take(work.map(({ leaseId }) => leaseId));
+  return work.filter(({ leaseId }) => taken.has(leaseId));
 }
 
 async function start(work: Work, { leases, run, log }: LoopOptions): Promise<void> {

@@ -29,6 +29,7 @@ export type Booted = AsyncDisposable & {
   asGateway: CallOptions;
   /** Stores bytes: as a project an archive, under a lease a bundle. */
   upload(bytes: string, leaseId?: string): Promise<string>;
+  /** Leases and takes, as a runner does. */
   lease(kind: 'INVOCATION' | 'BUILD', waitMs?: number): Promise<Work[]>;
   /** A build that ran to this outcome. */
   build(outcome: CompleteBuildRequest['outcome'] | { manifests: Manifest[] }): Promise<string>;
@@ -59,8 +60,13 @@ export async function boot(env: Env = {}): Promise<Booted> {
     const answer = await clients.blobs.writeBlob(parts, leaseId ? asRunner : asProject);
     return answer.blobId;
   };
-  const lease: Booted['lease'] = async (kind, waitMs = 0) =>
-    (await clients.runners.leaseWork({ ...HOLDER, kind, max: 1, waitMs }, asRunner)).work;
+  const lease: Booted['lease'] = async (kind, waitMs = 0) => {
+    const wanted = { ...HOLDER, kind, max: 1, waitMs };
+    const { work } = await clients.runners.leaseWork(wanted, asRunner);
+    const leaseIds = work.map(({ leaseId }) => leaseId);
+    await clients.runners.renewLeases({ ...HOLDER, leaseIds }, asRunner);
+    return work;
+  };
   const build: Booted['build'] = async (outcome) => {
     const archiveBlobId = await upload('archive');
     const wanted = { entrypoint: './index.ts', archiveBlobId };

@@ -33,7 +33,10 @@ export type Bench = AsyncDisposable & {
     of: { functionId: string; versionId: string },
     more?: { queueMax?: number; waitUntil?: number; at?: number },
   ): Promise<{ id: string; sessionId: string }>;
+  /** Leases and takes, as a runner does. */
   lease(kind: WorkKind, max?: number, at?: number): Promise<LeasedWork[]>;
+  /** Leases, and says nothing more. */
+  offer(kind: WorkKind, max?: number, at?: number): Promise<LeasedWork[]>;
   /** A webhook on every type; gives the events that have arrived since, each once. */
   listen(projectId: string, types?: string[]): Promise<() => Promise<string[]>>;
 };
@@ -43,14 +46,21 @@ export async function openBench(engine: Opener): Promise<Bench> {
   const temp = tempDirectory();
   const store = await engine.open(temp.path);
   await store.registerRunner({ ...HOLDER, at: T0 });
-  const lease: Bench['lease'] = (kind, max = 1, at = T0) => {
+  const offer: Bench['offer'] = (kind, max = 1, at = T0) => {
     const leaseIds = Array.from({ length: max }, () => newId());
     return store.leaseWork({ ...HOLDER, kind, leaseIds, leaseMs: LEASE_MS, at });
+  };
+  const lease: Bench['lease'] = async (kind, max = 1, at = T0) => {
+    const work = await offer(kind, max, at);
+    const leaseIds = work.map(({ leaseId }) => leaseId);
+    await store.renewLeases({ ...HOLDER, leaseIds, leaseMs: LEASE_MS, at });
+    return work;
   };
   return {
     store,
     dir: temp.path,
     lease,
+    offer,
     async project(name, cap = 25) {
       const row = { id: newId(), name, defaultTimeout: 900, concurrency: cap };
       return (await store.ensureProject({ ...row, createdAt: T0, updatedAt: T0 })).id;

@@ -67,6 +67,7 @@ test('work that was taken in the moment in which its caller left is put back', a
   await using bench = await openBench(must(engine, 'engine'));
   const projectId = await bench.project('p');
   const { id } = await bench.accept(projectId, await bench.publish(projectId));
+  const events = await bench.listen(projectId);
   const leaving = new AbortController();
   const store: Store = {
     ...bench.store,
@@ -77,11 +78,12 @@ test('work that was taken in the moment in which its caller left is put back', a
     },
   };
   const closing = new AbortController().signal;
-  const service = runnerService({ store, now: () => T0, leaseMs: 15_000, waitMs: 1_000, closing });
+  const service = runnerService({ store, now: () => T0, leaseMs: 15_000, closing });
   const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };
   const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });
   assert.is((await faultOf(left)).reason, 'CANCELLED');
   assert.is((await bench.store.getInvocation({ id, projectId }))?.status, 'PENDING');
+  assert.equal(await events(), [], 'nobody was told that it ran');
   assert.is((await bench.lease('invocation'))[0]?.id, id);
 });
 

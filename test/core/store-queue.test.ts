@@ -89,22 +89,81 @@ for (const engine of ENGINES) {
     assert.is((await cause(running.id)).code, 'TIMED_OUT');
   });
 
-  test('work that is put back is given out again, with one running event', async () => {
+  test('work is PENDING until its runner says that it came, and runs with one event', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p', 1);
+    const { id, sessionId } = await bench.accept(projectId, await bench.publish(projectId));
+    const events = await bench.listen(projectId, ['functions.invocations.running']);
+    const status = async () => [
+      (await store.getInvocation({ id, projectId }))?.status,
+      (await store.getSession({ id: sessionId, projectId }))?.status,
+    ];
+    const [work] = await bench.offer('invocation');
+    assert.equal(await status(), ['PENDING', 'PENDING']);
+    assert.equal(await events(), []);
+    const leaseIds = [work?.leaseId ?? ''];
+    const taken = { ...HOLDER, leaseIds, leaseMs: 15_000, at: T0 + 5 };
+    assert.equal(await store.renewLeases(taken), leaseIds);
+    assert.equal(await status(), ['RUNNING', 'RUNNING']);
+    const row = await store.getInvocation({ id, projectId });
+    assert.is(row?.startedAt, T0 + 5, 'its time counts from there');
+    assert.is(row?.expiresAt, T0 + 5 + 900_000);
+    await store.renewLeases({ ...taken, at: T0 + 5_000 });
+    assert.is((await store.getInvocation({ id, projectId }))?.startedAt, T0 + 5);
+    assert.equal(await events(), ['functions.invocations.running']);
+  });
+
+  test('work that never came is offered again: at once, by silence, by supersession', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p', 1);
+    const { id } = await bench.accept(projectId, await bench.publish(projectId));
+    const events = await bench.listen(projectId);
+    const status = async () => (await store.getInvocation({ id, projectId }))?.status;
+    const [first] = await bench.offer('invocation');
+    await store.putBackWork([first?.leaseId ?? '']);
+    assert.is(await store.findLease(first?.leaseId ?? ''), undefined);
+    const [second] = await bench.offer('invocation');
+    assert.is(second?.id, id);
+    assert.is(await store.sweepWork({ at: T0 + 15_001, max: 9 }), 0, 'nothing ended');
+    const renewal = { ...HOLDER, leaseIds: [second?.leaseId ?? ''], leaseMs: 15_000, at: T0 };
+    assert.equal(await store.renewLeases(renewal), [], 'too late to run it');
+    assert.is((await bench.offer('invocation'))[0]?.id, id);
+    const next = { ...HOLDER, instanceId: 'second' };
+    assert.is(await store.registerRunner({ ...next, at: T0 }), 0);
+    const wanted = { ...next, kind: 'invocation', leaseMs: 15_000, at: T0 } as const;
+    const [third] = await store.leaseWork({ ...wanted, leaseIds: [newId()] });
+    assert.is(third?.id, id);
+    assert.is(await status(), 'PENDING');
+    assert.equal(await events(), []);
+    const end = { leaseId: third?.leaseId ?? '', outcome: DONE, sessionStartedAt: null, at: T0 };
+    assert.is(await store.completeInvocation(end), true);
+    assert.is(await status(), 'COMPLETED');
+    const told = ['functions.invocations.completed', 'functions.invocations.running'];
+    assert.equal(await events(), told, 'an outcome says that it ran');
+  });
+
+  test('work that runs is never put back', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p', 1);
+    const { id } = await bench.accept(projectId, await bench.publish(projectId));
+    const [work] = await bench.lease('invocation');
+    await bench.store.putBackWork([work?.leaseId ?? '']);
+    assert.is((await bench.store.getInvocation({ id, projectId }))?.status, 'RUNNING');
+    assert.is((await bench.store.findLease(work?.leaseId ?? ''))?.id, id);
+  });
+
+  test('work that never comes ends when its patience does', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 1);
     const fn = await bench.publish(projectId);
-    const { id, sessionId } = await bench.accept(projectId, fn);
-    const events = await bench.listen(projectId, ['functions.invocations.running']);
-    const [work] = await bench.lease('invocation');
-    const leaseIds = [work?.leaseId ?? ''];
-    await store.putBackWork({ leaseIds, waitUntil: T0 + 1_000, at: T0 + 1 });
-    assert.is((await store.getInvocation({ id, projectId }))?.status, 'PENDING');
-    assert.is((await store.getSession({ id: sessionId, projectId }))?.status, 'PENDING');
-    assert.is(await store.findLease(leaseIds[0] ?? ''), undefined);
-    const [again] = await bench.lease('invocation', 2);
-    assert.is(again?.id, id);
-    assert.equal(await events(), ['functions.invocations.running']);
+    const { id } = await bench.accept(projectId, fn, { waitUntil: T0 + 50 });
+    await bench.offer('invocation');
+    assert.is(await store.sweepWork({ at: T0 + 51, max: 9 }), 1);
+    const cause = JSON.parse((await store.getInvocation({ id, projectId }))?.cause ?? 'null');
+    assert.equal(cause, { code: 'TIMED_OUT', message: 'No runner was free in time.' });
   });
 
   test('appending is idempotent by line number, refuses gaps, and is cut once', async () => {

@@ -75,6 +75,7 @@ test('a core that is away loses no lease until twice its time has passed', async
 const noLeases: Leases = {
   hold: () => ({ lost: new AbortController().signal, [Symbol.dispose]() {} }),
   held: () => 0,
+  take: async (leaseIds) => new Set(leaseIds),
   renewing: Promise.resolve(),
 };
 
@@ -113,6 +114,37 @@ test('never more work than places, and the last piece is waited for', async () =
   for (const end of finish) end();
   await looping;
   assert.is(running, 0);
+});
+
+test('what core no longer knows when it is told that it came is not run', async () => {
+  const ran: string[] = [];
+  const ended = new AbortController();
+  await workLoop({
+    kind: 'INVOCATION',
+    max: 2,
+    clients: core({ leaseWork: async () => ({ work: [work('known'), work('gone')] }) }),
+    call: {},
+    runner,
+    leases: { ...noLeases, take: async () => new Set(['known']) },
+    log,
+    signal: ended.signal,
+    async run({ leaseId }) {
+      ran.push(leaseId);
+      ended.abort();
+    },
+  });
+  assert.equal(ran, ['known']);
+});
+
+test('a core that is away for a moment is told again what came', async () => {
+  let calls = 0;
+  await using scene = leasesOf(async ({ leaseIds }) => {
+    calls += 1;
+    if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+    return { leaseIds: leaseIds.slice(0, 1) };
+  });
+  assert.equal([...(await scene.leases.take(['a', 'b']))], ['a']);
+  assert.is(calls, 2);
 });
 
 test('a failed lease call is tried again, a failed piece of work ends nothing', async () => {

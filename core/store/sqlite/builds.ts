@@ -60,12 +60,9 @@ export function buildOps(tx: Tx): BuildOps {
 
 /** What happens to a build inside a larger operation. */
 export type BuildMoves = {
-  start(wanted: {
-    id: string;
-    at: number;
-    expiresAt: number;
-  }): BuildRow & { archiveBlobId: string };
-  putBack(id: string, at: number): void;
+  isPending(id: string): boolean;
+  /** To RUNNING; gives when its time is over. Undefined when it was not PENDING. */
+  start(wanted: { id: string; at: number; expiresAt: number }): number | undefined;
   end(wanted: BuildEnd): void;
 };
 
@@ -81,14 +78,12 @@ export function buildMoves(tx: Tx): BuildMoves {
   const { db, crashPoint } = tx;
   const built = builtBy(tx);
   const publish = publisher(tx);
-  const start = db.prepare<[object], BuildRow & { archiveBlobId: string }>(`
+  const pending = db.prepare<[string]>(`SELECT 1 FROM builds WHERE id = ? AND status = 'PENDING'`);
+  const start = db.prepare<[object], BuildRow>(`
     UPDATE builds SET status = 'RUNNING', started_at = @at, updated_at = @at,
       expires_at = @expiresAt
     WHERE id = @id AND status = 'PENDING'
-    RETURNING ${COLUMNS}, archive_blob_id AS archiveBlobId`);
-  const putBack = db.prepare<[object]>(`
-    UPDATE builds SET status = 'PENDING', started_at = NULL, updated_at = @at
-    WHERE id = @id AND status = 'RUNNING'`);
+    RETURNING ${COLUMNS}`);
   const end = db.prepare<[object], BuildRow>(`
     UPDATE builds SET status = @status, cause = @cause, bundle_blob_id = @bundleBlobId,
       ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
@@ -96,12 +91,12 @@ export function buildMoves(tx: Tx): BuildMoves {
     RETURNING ${COLUMNS}`);
 
   return {
+    isPending: (id) => pending.get(id) !== undefined,
     start(wanted) {
-      const row = must(start.get(wanted), 'pending build of a ready job');
-      emit(tx, 'running', row, []);
-      return row;
+      const row = start.get(wanted);
+      if (row) emit(tx, 'running', row, []);
+      return row?.expiresAt;
     },
-    putBack: (id, at) => void putBack.run({ id, at }),
     end({ id, outcome, leaseId, at }) {
       const ended =
         outcome.kind === 'success'

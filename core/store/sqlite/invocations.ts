@@ -68,8 +68,9 @@ export function invocationOps(tx: Tx): InvocationOps {
 
 /** What happens to an invocation inside a larger operation. */
 export type InvocationMoves = {
-  start(id: string, at: number): InvocationRow;
-  putBack(id: string, at: number): void;
+  isPending(id: string): boolean;
+  /** To RUNNING; gives when its time is over. Undefined when it was not PENDING. */
+  start(id: string, at: number): number | undefined;
   end(wanted: InvocationEnd): void;
 };
 
@@ -85,15 +86,13 @@ export type InvocationEnd = {
 export function invocationMoves(tx: Tx): InvocationMoves {
   const { db, crashPoint } = tx;
   const sessions = sessionMoves(tx);
+  const pending = db.prepare<[string]>(
+    `SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`,
+  );
   const start = db.prepare<[object], InvocationRow>(`
     UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
       expires_at = @at + timeout_ms
     WHERE id = @id AND status = 'PENDING'
-    RETURNING ${COLUMNS}`);
-  const putBack = db.prepare<[object], InvocationRow>(`
-    UPDATE invocations SET status = 'PENDING', started_at = NULL, updated_at = @at,
-      expires_at = @at + timeout_ms
-    WHERE id = @id AND status = 'RUNNING'
     RETURNING ${COLUMNS}`);
   const end = db.prepare<[object], InvocationRow>(`
     UPDATE invocations SET status = @status, results = @results, cause = @cause,
@@ -102,15 +101,13 @@ export function invocationMoves(tx: Tx): InvocationMoves {
     RETURNING ${COLUMNS}`);
 
   return {
+    isPending: (id) => pending.get(id) !== undefined,
     start(id, at) {
-      const row = must(start.get({ id, at }), 'pending invocation of a ready job');
+      const row = start.get({ id, at });
+      if (!row) return undefined;
       sessions.start({ id: row.sessionId, at, expiresAt: row.expiresAt });
       emit(tx, 'running', row);
-      return row;
-    },
-    putBack(id, at) {
-      const row = must(putBack.get({ id, at }), 'running invocation of a leased job');
-      sessions.putBack({ id: row.sessionId, at, expiresAt: row.expiresAt });
+      return row.expiresAt;
     },
     end({ id, outcome, leaseId, sessionStartedAt, at }) {
       const ended =

@@ -1,12 +1,21 @@
 /**
- * Leases in SQLite. A job is `ready`, or `running` under one lease of one live runner instance.
- * Whoever takes work moves it to RUNNING in the same operation; a lease that ends without an
- * outcome ends its work FAILED: a handler has side effects that we cannot see, so it is never run
- * twice.
+ * Leases in SQLite. A job is `ready`, or `running` under one lease of one live runner instance. Its
+ * work stays PENDING until that instance renews the lease: only then it is known to have come, and
+ * may be run. A lease that ends before is undone, and the work waits again; one that ends after it
+ * without an outcome ends its work FAILED: a handler has side effects that we cannot see, so it is
+ * never run twice.
+ *   ready --lease--> offered --renew--> running --complete--> (gone);  running --silence--> (gone)
+ *   offered --silence, caller left--> ready
  */
 import { Fault } from '../../../proto/errors.ts';
 import { must } from '../../../proto/must.ts';
-import type { Holder, LeasedInvocation, LeasedWork, LeaseOps } from '../types/leases.ts';
+import type {
+  Holder,
+  LeasedBuild,
+  LeasedInvocation,
+  LeasedWork,
+  LeaseOps,
+} from '../types/leases.ts';
 import { buildMoves } from './builds.ts';
 import { invocationMoves } from './invocations.ts';
 import { JOB_COLUMNS, type JobRow, queueOf } from './queue.ts';
@@ -36,9 +45,10 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
   const ofOthers = db.prepare<[object], JobRow>(`
     SELECT ${JOB_COLUMNS} FROM jobs
     WHERE state = 'running' AND runner_id = @runnerId AND instance_id <> @instanceId`);
-  const renew = db.prepare<[object]>(`
+  const renew = db.prepare<[object], JobRow>(`
     UPDATE jobs SET lease_until = @leaseUntil
-    WHERE lease_id = @leaseId AND runner_id = @runnerId AND instance_id = @instanceId`);
+    WHERE lease_id = @leaseId AND runner_id = @runnerId AND instance_id = @instanceId
+    RETURNING ${JOB_COLUMNS}`);
   const lost = db.prepare<[object], JobRow>(`
     SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' AND lease_until < @at LIMIT @max`);
   const expired = db.prepare<[object], JobRow>(`
@@ -61,31 +71,29 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
     },
     registerRunner(runner) {
       register.run(runner);
-      const held = ofOthers.all(runner);
-      for (const job of held) moves.fail(job, LOST, runner.at);
-      return held.length;
+      return ofOthers.all(runner).filter((job) => moves.lose(job, runner.at)).length;
     },
     renewLeases(wanted) {
       if (!isLive(wanted)) throw superseded();
       const leaseUntil = wanted.at + wanted.leaseMs;
-      return wanted.leaseIds.filter(
-        (leaseId) => renew.run({ ...wanted, leaseId, leaseUntil }).changes > 0,
-      );
+      return wanted.leaseIds.filter((leaseId) => {
+        const job = renew.get({ ...wanted, leaseId, leaseUntil });
+        if (job) moves.start(job, wanted.at);
+        return job !== undefined;
+      });
     },
     findLease(leaseId) {
       const job = byLease(leaseId);
       return job && { kind: job.kind, id: job.id, projectId: job.projectId };
     },
     sweepWork(wanted) {
-      const gone = lost.all(wanted);
-      for (const job of gone) moves.fail(job, LOST, wanted.at);
-      const over = expired.all({ ...wanted, max: wanted.max - gone.length });
+      const over = expired.all(wanted);
       for (const job of over) {
-        const message =
-          job.state === 'ready' ? 'No runner was free in time.' : 'Its time was over.';
+        const message = moves.isWaiting(job) ? 'No runner was free in time.' : 'Its time was over.';
         moves.fail(job, { code: 'TIMED_OUT', message }, wanted.at);
       }
-      return gone.length + over.length;
+      const gone = lost.all({ ...wanted, max: wanted.max - over.length });
+      return over.length + gone.filter((job) => moves.lose(job, wanted.at)).length;
     },
   };
 }
@@ -107,23 +115,21 @@ function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
       for (const leaseId of leaseIds) {
         const job = moves.queue.take(kind, { ...holder, leaseId, leaseUntil: at + leaseMs });
         if (!job) break;
-        work.push(moves.start(job, leaseId, at));
+        work.push(moves.offer(job, leaseId));
       }
       if (work.length > 0) crashPoint('lease-work');
       return work;
     },
-    putBackWork({ leaseIds, waitUntil, at }) {
+    putBackWork(leaseIds) {
       for (const leaseId of leaseIds) {
         const job = byLease(leaseId);
-        if (!job) continue;
-        if (job.kind === 'invocation') moves.invocations.putBack(job.id, at);
-        else moves.builds.putBack(job.id, at);
-        moves.queue.putBack(job, waitUntil);
+        if (job && moves.isWaiting(job)) moves.queue.putBack(job);
       }
     },
     completeInvocation({ leaseId, ...end }) {
       const job = byLease(leaseId);
       if (job?.kind !== 'invocation') return endedInvocation.get(leaseId) !== undefined;
+      moves.start(job, end.at); // whoever has an outcome has run it
       moves.invocations.end({ ...end, id: job.id, leaseId });
       moves.queue.drop(job);
       return true;
@@ -131,6 +137,7 @@ function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
     completeBuild({ leaseId, ...end }) {
       const job = byLease(leaseId);
       if (job?.kind !== 'build') return endedBuild.get(leaseId) !== undefined;
+      moves.start(job, end.at); // whoever has an outcome has run it
       moves.builds.end({ ...end, id: job.id, leaseId });
       moves.queue.drop(job);
       return true;
@@ -143,12 +150,55 @@ function movesOf(tx: Tx) {
   const queue = queueOf(tx);
   const invocations = invocationMoves(tx);
   const builds = buildMoves(tx);
-  const details = tx.db.prepare<
-    [string],
-    Pick<LeasedInvocation, 'functionName' | 'bundleBlobId' | 'bundleSha256' | 'sessionParams'>
-  >(`
-    SELECT functions.name AS functionName, blobs.id AS bundleBlobId, blobs.sha256 AS bundleSha256,
-      sessions.params AS sessionParams
+
+  const isWaiting = ({ kind, id }: JobRow) =>
+    kind === 'invocation' ? invocations.isPending(id) : builds.isPending(id);
+
+  /** Ends a job's work without an outcome from its runner. */
+  function fail(
+    job: JobRow,
+    cause: { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string },
+    at: number,
+  ): void {
+    const end = { id: job.id, outcome: { kind: 'failure', cause }, leaseId: null, at } as const;
+    if (job.kind === 'invocation') invocations.end({ ...end, sessionStartedAt: null });
+    else builds.end(end);
+    queue.drop(job);
+  }
+
+  return {
+    queue,
+    invocations,
+    builds,
+    offer: offers(tx),
+    isWaiting,
+    fail,
+    /** Its runner has it: to RUNNING, once. */
+    start({ id, kind }: JobRow, at: number): void {
+      const expiresAt =
+        kind === 'invocation'
+          ? invocations.start(id, at)
+          : builds.start({ id, at, expiresAt: at + BUILD_TIMEOUT_MS });
+      if (expiresAt !== undefined) queue.expireAt(id, expiresAt + EXPIRY_GRACE_MS);
+    },
+    /** Its lease is over: true when that ended the work, false when it waits again. */
+    lose(job: JobRow, at: number): boolean {
+      const hasRun = !isWaiting(job);
+      if (hasRun) fail(job, LOST, at);
+      else queue.putBack(job);
+      return hasRun;
+    },
+  };
+}
+
+/** What a runner needs to do a job. */
+function offers({ db }: Tx): (job: JobRow, leaseId: string) => LeasedWork {
+  const invocation = db.prepare<[string], Omit<LeasedInvocation, 'kind' | 'leaseId'>>(`
+    SELECT invocations.id AS id, invocations.project_id AS projectId,
+      invocations.session_id AS sessionId, invocations.version_id AS versionId,
+      invocations.params AS params, invocations.timeout_ms AS timeoutMs,
+      invocations.region AS region, functions.name AS functionName, blobs.id AS bundleBlobId,
+      blobs.sha256 AS bundleSha256, sessions.params AS sessionParams
     FROM invocations
     JOIN sessions ON sessions.id = invocations.session_id
     JOIN functions ON functions.id = invocations.function_id
@@ -156,38 +206,16 @@ function movesOf(tx: Tx) {
     JOIN builds ON builds.id = versions.build_id
     JOIN blobs ON blobs.id = builds.bundle_blob_id
     WHERE invocations.id = ?`);
-
-  return {
-    queue,
-    invocations,
-    builds,
-    /** Moves a job that was just taken to RUNNING. */
-    start({ id, kind, projectId }: JobRow, leaseId: string, at: number): LeasedWork {
-      if (kind === 'build') {
-        const expiresAt = at + BUILD_TIMEOUT_MS;
-        const { entrypoint, archiveBlobId } = builds.start({ id, at, expiresAt });
-        queue.expireAt(id, expiresAt + EXPIRY_GRACE_MS);
-        const timeoutMs = BUILD_TIMEOUT_MS;
-        return { kind, leaseId, id, projectId, entrypoint, archiveBlobId, timeoutMs };
-      }
-      const row = invocations.start(id, at);
-      queue.expireAt(id, row.expiresAt + EXPIRY_GRACE_MS);
-      const { sessionId, versionId, params, timeoutMs, region } = row;
-      const rest = must(details.get(id), 'function, version and bundle of an invocation');
-      const ids = { leaseId, id, projectId, sessionId, versionId };
-      return { kind, ...ids, ...rest, params, timeoutMs, region };
-    },
-    /** Ends a job's work without an outcome from its runner. */
-    fail(
-      job: JobRow,
-      cause: { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string },
-      at: number,
-    ) {
-      const end = { id: job.id, outcome: { kind: 'failure', cause }, leaseId: null, at } as const;
-      if (job.kind === 'invocation') invocations.end({ ...end, sessionStartedAt: null });
-      else builds.end(end);
-      queue.drop(job);
-    },
+  const build = db.prepare<[string], Omit<LeasedBuild, 'kind' | 'leaseId' | 'timeoutMs'>>(`
+    SELECT id, project_id AS projectId, entrypoint, archive_blob_id AS archiveBlobId
+    FROM builds WHERE id = ?`);
+  return ({ id, kind }, leaseId) => {
+    if (kind === 'invocation') {
+      const found = must(invocation.get(id), 'function, version and bundle of an invocation');
+      return { kind, leaseId, ...found };
+    }
+    const timeoutMs = BUILD_TIMEOUT_MS;
+    return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };
   };
 }
 

@@ -41,10 +41,11 @@ export type Lease = {
 export type Queue = {
   /** Throws QUEUE_FULL. Wakes who waits for that kind. */
   add(job: NewJob): void;
-  /** The next job of that kind, running under the lease; its expiry is the caller's to set. */
+  /** The next job of that kind, running under the lease. */
   take(kind: WorkKind, lease: Lease): JobRow | undefined;
   expireAt(id: string, at: number): void;
-  putBack(job: JobRow, expiresAt: number): void;
+  /** It waits again, for what is left of its patience. */
+  putBack(job: JobRow): void;
   /** Its resource has ended. */
   drop(job: JobRow): void;
 };
@@ -73,8 +74,8 @@ export function queueOf(tx: Tx): Queue {
       return job;
     },
     expireAt: (id, at) => void sql.expireAt.run(at, id),
-    putBack(job, expiresAt) {
-      sql.putBack.run(expiresAt, job.id);
+    putBack(job) {
+      sql.putBack.run(job.id);
       sql.countPutBack.run(job.kind, job.projectId);
       wake(`work:${job.kind}`);
     },
@@ -97,9 +98,9 @@ function jobStatements({ db }: Tx) {
       WHERE kind = @kind AND project_id = @projectId AND state = 'ready' ORDER BY id LIMIT 1)
     RETURNING ${JOB_COLUMNS}`); // index jobs_ready
   const expireAt = db.prepare<[number, string]>('UPDATE jobs SET expires_at = ? WHERE id = ?');
-  const putBack = db.prepare<[number, string]>(`
+  const putBack = db.prepare<[string]>(`
     UPDATE jobs SET state = 'ready', runner_id = NULL, instance_id = NULL, lease_id = NULL,
-      lease_until = NULL, expires_at = ?
+      lease_until = NULL
     WHERE id = ?`);
   const remove = db.prepare<[string]>('DELETE FROM jobs WHERE id = ?');
   return { insert, take, expireAt, putBack, remove };

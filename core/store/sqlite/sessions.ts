@@ -59,8 +59,6 @@ export type NewSession = {
 export type SessionMoves = {
   open(session: NewSession): void;
   start(wanted: { id: string; at: number; expiresAt: number }): void;
-  /** Back to PENDING: its runner never heard of it. */
-  putBack(wanted: { id: string; at: number; expiresAt: number }): void;
   /** `startedAt`: when its Chrome was ready, where known. Once ended it stays as it is. */
   end(wanted: { id: string; status: SessionStatus; startedAt: number | null; at: number }): void;
 };
@@ -75,10 +73,6 @@ export function sessionMoves({ db }: Tx): SessionMoves {
     UPDATE sessions SET status = 'RUNNING', started_at = @at, updated_at = @at,
       expires_at = @expiresAt
     WHERE id = @id AND status = 'PENDING'`);
-  const putBack = db.prepare<[object]>(`
-    UPDATE sessions SET status = 'PENDING', started_at = NULL, updated_at = @at,
-      expires_at = @expiresAt
-    WHERE id = @id AND status = 'RUNNING'`);
   const end = db.prepare<[object]>(`
     UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
       ended_at = @at, updated_at = @at
@@ -87,7 +81,6 @@ export function sessionMoves({ db }: Tx): SessionMoves {
   return {
     open: (session) => void open.run(session),
     start: (wanted) => void start.run(wanted),
-    putBack: (wanted) => void putBack.run(wanted),
     end: (wanted) => void end.run(wanted),
   };
 }

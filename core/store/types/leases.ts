@@ -59,20 +59,20 @@ export type LeaseOps = {
    */
   recoverWork(wanted: { at: number; leaseMs: number }): void;
   /**
-   * The only live instance from now on. What earlier ones held ends as lost; answers how much that
-   * was.
+   * The only live instance from now on. What earlier ones ran ends as lost, what never came to them
+   * waits again; answers how much ended.
    */
   registerRunner(runner: Holder & { at: number }): number;
   /**
-   * Takes up to as many as there are lease ids, fair over projects; each moves to RUNNING.
-   * LEASE_LOST when superseded.
+   * Offers up to as many as there are lease ids, fair over projects. Each stays PENDING until its
+   * lease is first renewed. LEASE_LOST when superseded.
    */
   leaseWork(
     wanted: Holder & { kind: WorkKind; leaseIds: string[]; leaseMs: number; at: number },
   ): LeasedWork[];
-  /** Undoes a lease whose caller left before it heard of it. */
-  putBackWork(wanted: { leaseIds: string[]; waitUntil: number; at: number }): void;
-  /** Those that are still held, prolonged. */
+  /** Undoes leases whose caller left before it heard of them. What runs is left alone. */
+  putBackWork(leaseIds: string[]): void;
+  /** Those that are still held, prolonged. The first time moves the work to RUNNING. */
   renewLeases(wanted: Holder & { leaseIds: string[]; leaseMs: number; at: number }): string[];
   /** What a live lease is for. */
   findLease(leaseId: string): { kind: WorkKind; id: string; projectId: string } | undefined;
@@ -88,7 +88,10 @@ export type LeaseOps = {
   }): boolean;
   /** Build, functions, versions, event, deliveries, job and counters. As completeInvocation. */
   completeBuild(wanted: { leaseId: string; outcome: BuildOutcome; at: number }): boolean;
-  /** Ends work whose lease, time or patience is over, `max` pieces at most; answers how many. */
+  /**
+   * Ends work whose lease, time or patience is over, `max` pieces at most; answers how many. What
+   * never came to its runner waits again.
+   */
   sweepWork(wanted: { at: number; max: number }): number;
 };
 
