@@ -19,8 +19,8 @@ const RETRY_MS = 1_000;
 
 export type RunLog = {
   add(lines: readonly LogLine[]): void;
-  /** Sends everything that waits; gives up when the signal aborts or core refuses. */
-  flush(signal: AbortSignal): Promise<void>;
+  /** Sends what waits, at the end; gives up for good when `patience` aborts or core refuses. */
+  flush(patience: AbortSignal): Promise<void>;
 };
 
 export function openRunLog(options: {
@@ -36,8 +36,10 @@ export function openRunLog(options: {
   let isRefused = false;
   let sending: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  const over = new AbortController();
+  const { signal } = over;
 
-  const send = async (signal: AbortSignal): Promise<void> => {
+  const send = async (): Promise<void> => {
     while (waiting.length > 0 && !isRefused && !signal.aborted) {
       const lines = waiting.slice(0, BATCH_MAX_LINES);
       try {
@@ -45,14 +47,15 @@ export function openRunLog(options: {
         waiting = waiting.slice(lines.length);
         first += lines.length;
       } catch (error) {
+        if (signal.aborted) return;
         isRefused = !isPassing(error);
         if (isRefused) log.warn({ leaseId, error: String(error) }, 'log lines were refused');
         else await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
       }
     }
   };
-  const start = (signal: AbortSignal): Promise<void> => {
-    sending ??= send(signal).finally(() => {
+  const start = (): Promise<void> => {
+    sending ??= send().finally(() => {
       sending = undefined;
     });
     return sending;
@@ -67,13 +70,17 @@ export function openRunLog(options: {
       }
       timer ??= setTimeout(() => {
         timer = undefined;
-        void start(new AbortController().signal);
+        void start();
       }, DELAY_MS);
     },
-    async flush(signal) {
+    async flush(patience) {
       clearTimeout(timer);
-      await sending;
-      await start(signal);
+      const giveUp = (): void => over.abort();
+      patience.addEventListener('abort', giveUp, { once: true });
+      if (patience.aborted) giveUp();
+      await sending; // may have been under way since before: it ends with the patience too
+      await start();
+      patience.removeEventListener('abort', giveUp);
     },
   };
 }
