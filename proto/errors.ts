@@ -40,6 +40,7 @@ export const REASONS = {
   UNSUPPORTED_MEDIA_TYPE: { code: Code.INVALID_ARGUMENT, http: 415, retry: 'no' },
   CONTEXT_NAME_TAKEN: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   ENDPOINT_EXISTS: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
+  DELIVERY_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_WEBHOOKS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
