@@ -38,7 +38,8 @@ function routes(clients: Clients): Middleware {
   const registry = readContract();
   const operations = operationsOf(registry);
   const description = JSON.stringify(describe(registry, operations));
-  const router = new Router<State>({ sensitive: true });
+  // Strict: `/v1/contexts/` is a context whose id a client left empty, and not the list of them.
+  const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';

@@ -19,6 +19,18 @@ test('a method that a path does not have: 405 with Allow', async () => {
   assert.is((await ask(door.url, 'POST', '/healthz')).status, 405);
 });
 
+test('a slash at the end, two in a row or an encoded letter make another path: 404', async () => {
+  const page = { data: [], limit: 20, nextCursor: null };
+  await using door = await openDoor({ contexts: { listContexts: async () => page } });
+  assert.is((await ask(door.url, 'GET', '/v1/contexts')).status, 200);
+  const paths = ['/v1/contexts/', '/v1//contexts', '//v1/contexts', '/v1/%63ontexts', '/healthz/'];
+  for (const path of paths) {
+    const answer = await ask(door.url, 'GET', path);
+    assertBody(answer, 'Not Found', `Route GET ${path} not found.`);
+  }
+  assert.is((await ask(door.url, 'POST', '/v1/functions/builds/')).status, 404);
+});
+
 test('a body that is not JSON by its type is a 415, by its text a 400', async () => {
   await using door = await openDoor();
   const refused: [Record<string, string>, string, number][] = [
