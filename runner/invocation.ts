@@ -16,6 +16,7 @@ import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import type { Bundles } from './bundles.ts';
+import type { LogLine } from './host/messages.ts';
 import type { Hosts, InvokeOutcome } from './hosts.ts';
 import { isPassing, openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
@@ -43,7 +44,9 @@ export type InvocationDeps = {
 };
 
 type Outcome = CompleteInvocationRequest['outcome'];
-type Ended = { outcome: Outcome; sessionStartMs: number };
+/** How long the browser was waited for, the handler ran, the browser took to go. */
+type Laps = { chromeMs: number; runMs: number; closeMs: number };
+type Ended = { outcome: Outcome; sessionStartMs: number; laps: Laps };
 
 /** Resolves when nothing of it is left here and core knows, or does not want to; never rejects. */
 export async function runInvocation(
@@ -51,57 +54,73 @@ export async function runInvocation(
   leaseId: string,
   deps: InvocationDeps,
 ): Promise<void> {
+  const begun = performance.now();
   const log = deps.log.child({ invocationId: work.invocationId });
   const lines = openRunLog({ ...deps, leaseId, log });
-  const { outcome, sessionStartMs } = await run(work, lines, { ...deps, log });
-  if (deps.lost.aborted) return;
+  const { outcome, sessionStartMs, laps } = await run(work, lines, { ...deps, log });
   const over = patience(deps);
   await lines.flush(over);
-  await complete({ leaseId, outcome, sessionStartMs }, { ...deps, log, over });
+  if (!deps.lost.aborted)
+    await complete({ leaseId, outcome, sessionStartMs }, { ...deps, log, over });
+  log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
 }
 
 async function run(work: InvocationWork, lines: RunLog, deps: InvocationDeps): Promise<Ended> {
-  const deadline = AbortSignal.timeout(work.timeoutMs);
-  const signal = AbortSignal.any([deps.lost, deps.stopped, deadline]);
+  const { deadline, signal, release } = openDeadline(work.timeoutMs, deps);
+  const laps: Laps = { chromeMs: 0, runMs: 0, closeMs: 0 };
+  const lap = stopwatch();
   let session: Session | undefined;
+  let outcome: Outcome;
   const opening = openSession(deps, signal).then((opened) => {
     session = opened;
+    laps.chromeMs = lap();
     return opened;
   });
+  // at the deadline the session closes at once: the handler, whatever it does, drives nothing more
+  const end = (): void => void session?.close(GOING_AWAY, whyEnded(deadline));
+  signal.addEventListener('abort', end);
   try {
-    const bundle = deps.bundles.get(
-      { blobId: work.bundleBlobId, sha256: work.bundleSha256 },
-      signal,
-    );
+    const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
+    const bundle = deps.bundles.get({ blobId, sha256 }, signal);
     const [opened, found] = await Promise.all([opening, bundle]);
-    // at the deadline the session closes at once: the handler, whatever it does, drives nothing any
-    // more
-    signal.addEventListener('abort', () => void opened.close(GOING_AWAY, whyEnded(deadline)), {
-      once: true,
-    });
-    const said = await deps.hosts.invoke({
-      invocationId: work.invocationId,
-      projectId: work.projectId,
-      bundle: found,
-      functionName: work.functionName,
-      paramsJson: work.paramsJson,
-      sessionId: work.sessionId,
-      signingKey: work.signingKey,
-      region: work.region,
-      relay: opened.relay,
-      onLines: (printed) => lines.add(printed),
-      signal,
-    });
-    return { outcome: outcomeOf(said, opened, deadline), sessionStartMs: opened.startedAt };
+    const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
+    const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
+    outcome = outcomeOf(await deps.hosts.invoke(asked), opened, deadline);
   } catch (error) {
-    const outcome = failureOf(error, { deadline, signal, log: deps.log });
-    return { outcome, sessionStartMs: session?.startedAt ?? 0 };
+    outcome = failureOf(error, { deadline, signal, log: deps.log });
   } finally {
+    laps.runMs = lap();
     await opening.then(
       (opened) => opened.close(NORMAL, 'the invocation has ended'),
       () => {}, // there is no session; the cause is an outcome already
     );
+    signal.removeEventListener('abort', end);
+    release();
+    laps.closeMs = lap();
   }
+  return { outcome, sessionStartMs: session?.startedAt ?? 0, laps };
+}
+
+/**
+ * A timer of its own, ended with the run: what listens to AbortSignal.timeout is kept alive until
+ * the time is over, and with it the session and its Chrome.
+ */
+function openDeadline(timeoutMs: number, { lost, stopped }: InvocationDeps) {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), timeoutMs);
+  const deadline = late.signal;
+  const signal = AbortSignal.any([lost, stopped, deadline]);
+  return { deadline, signal, release: () => clearTimeout(timer) };
+}
+
+/** Milliseconds since it was last asked. */
+function stopwatch(): () => number {
+  let last = performance.now();
+  return () => {
+    const before = last;
+    last = performance.now();
+    return last - before;
+  };
 }
 
 function outcomeOf(said: InvokeOutcome, session: Session, deadline: AbortSignal): Outcome {
