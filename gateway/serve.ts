@@ -12,6 +12,7 @@ import { keepRunner } from './runner-child.ts';
 import { gatewayTokenOf } from './token.ts';
 
 type Core = Awaited<ReturnType<typeof import('../core/main.ts')['startCore']>>;
+type FirstStart = NonNullable<Core['firstStart']>;
 
 /**
  * Runs until asked to end, or until the runner refuses; gives the exit code. Throws Exit when it
@@ -64,6 +65,8 @@ async function openGateway(config: GatewayConfig, core: Core) {
     const gatewayToken = gatewayTokenOf(config);
     return await startGateway(config, { clients: core.clients, gatewayToken, log });
   } catch (error) {
+    // The next start is not the first: a key that is not shown now is lost.
+    if (core.firstStart?.isPreset === false) process.stdout.write(facts(core.firstStart));
     await core.close();
     throw gatewayFailure(error, `${config.host}:${config.port}`);
   }
@@ -75,21 +78,26 @@ function announce(address: string, { firstStart }: Core): void {
     process.stdout.write(`${address}\n`);
     return;
   }
-  const { projectId, apiKey, isPreset } = firstStart;
-  const shown = isPreset ? '$TABERN_API_KEY' : apiKey;
-  const note = isPreset ? 'the one you set' : 'shown only now: keep it';
   process.stdout.write(
     `tabern is ready.
 
   base URL    ${address}
-  project id  ${projectId}
-  API key     ${shown}   (${note})
-
+${facts(firstStart)}
 Try it:
 
-  curl -X POST ${address}/v1/contexts -H "X-SVC-API-Key: ${shown}" \\
+  curl -X POST ${address}/v1/contexts -H "X-SVC-API-Key: ${shownKey(firstStart)}" \\
     -H "Content-Type: application/json" -d '{"name":"first"}'
 
 `,
   );
+}
+
+function facts(first: FirstStart): string {
+  const note = first.isPreset ? 'the one you set' : 'shown only now: keep it';
+  return `  project id  ${first.projectId}\n  API key     ${shownKey(first)}   (${note})\n`;
+}
+
+/** A key that the operator chose is not printed. */
+function shownKey({ isPreset, apiKey }: FirstStart): string {
+  return isPreset ? '$TABERN_API_KEY' : apiKey;
 }

@@ -135,6 +135,25 @@ test('a taken port ends serve with 69', async () => {
   assert.match(err, /is in use: stop what uses it or set TABERN_PORT/);
 });
 
+test('a key that was made is shown though the port is taken, and works then', async () => {
+  await using data = tempDirectory();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const env = { TABERN_DATA: data.path, TABERN_PORT: String(port) };
+  const { code, out } = await tabern(['serve'], env).ended;
+  taken.close();
+  assert.is(code, 69);
+  const key = /API key +(svc_\S{50,})/.exec(out)?.[1] ?? '';
+  const run = tabern(['serve'], { ...env, TABERN_PORT: String(await freePort()) });
+  await saidOn(run, /^http:\/\/127\.0\.0\.1:\d+\n$/);
+  const headers = { 'x-svc-api-key': key };
+  const answer = await fetch(`${run.said.out.trim()}/v1/projects`, { headers });
+  run.child.kill('SIGTERM');
+  assert.is(answer.status, 200);
+  assert.is((await run.ended).code, 0);
+});
+
 /** The machine's own Node, where it has one: too old for TypeScript on the machines we know. */
 const OWN_NODE = { PATH: '/usr/local/bin:/usr/bin:/bin' };
 const launcher = (argv: string[], env: Record<string, string>, cwd: string) =>
