@@ -13,6 +13,8 @@ import { checkEndpoint, isLocalhost } from '../../proto/endpoint.ts';
 /** In milliseconds, of one try; and how many. Source: spec/webhooks.md 3.5. */
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
+/** In milliseconds, of both tries: c-ares waits longer at the second, and asks each server. */
+const DNS_MAX_MS = DNS_TIMEOUT_MS * DNS_TRIES;
 /** A name with more answers than this is no endpoint. Source: spec/webhooks.md 3.8. */
 const ANSWERS_MAX = 16;
 const LOOPBACKS = ['127.0.0.1', '::1'];
@@ -88,14 +90,26 @@ function familyOf(address: string): 4 | 6 {
 
 /**
  * Asks for A and AAAA together; one of the two is enough. `servers` are the system's unless given.
+ * A resolver of its own: what it waits for holds up nobody else's.
  */
 export function dnsResolver(servers?: readonly string[]): Resolve {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   if (servers) resolver.setServers(servers);
   return async (name) => {
-    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const asked = Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const answers = await within(asked, DNS_MAX_MS);
     const addresses = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     if (addresses.length > 0) return addresses;
     throw new UnresolvedName('the name did not resolve');
   };
+}
+
+async function within<T>(answer: Promise<T>, maxMs: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new UnresolvedName('no DNS server answered')), maxMs);
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
