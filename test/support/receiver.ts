@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { generate } from 'selfsigned';
+import { authority } from './certificates.ts';
 import { until } from './poll.ts';
 import { tempDirectory } from './temp.ts';
 
@@ -36,12 +36,12 @@ export type Receiver = {
 /** Starts a receiver. */
 export async function startReceiver(): Promise<Receiver> {
   const dir = tempDirectory();
-  const { ca, leaf } = await certificates();
+  const ca = await authority();
   const caPath = join(dir.path, 'ca.pem');
   writeFileSync(caPath, ca.cert);
   const requests: Received[] = [];
   const script: Answer[] = [];
-  const server = createServer({ key: leaf.private, cert: leaf.cert }, async (request, response) => {
+  const server = createServer(await ca.issue(), async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const { method = '', url: path = '', headers } = request;
@@ -70,33 +70,4 @@ export async function startReceiver(): Promise<Receiver> {
       await dir[Symbol.asyncDispose]();
     },
   };
-}
-
-async function certificates() {
-  const ca = await generate([{ name: 'commonName', value: 'a test authority' }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    extensions: [
-      { name: 'basicConstraints', cA: true, critical: true },
-      { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
-    ],
-  });
-  const leaf = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
-    keyType: 'ec',
-    algorithm: 'sha256',
-    ca: { key: ca.private, cert: ca.cert },
-    extensions: [
-      { name: 'basicConstraints', cA: false },
-      { name: 'keyUsage', digitalSignature: true, critical: true },
-      { name: 'extKeyUsage', serverAuth: true },
-      {
-        name: 'subjectAltName',
-        altNames: [
-          { type: 7, ip: '127.0.0.1' },
-          { type: 2, value: 'localhost' },
-        ],
-      },
-    ],
-  });
-  return { ca, leaf };
 }
