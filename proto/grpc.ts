@@ -11,7 +11,8 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { asFault, fromServiceError, toServiceError } from './errors.ts';
+import { brokenCall } from './broken-call.ts';
+import { asFault, toServiceError } from './errors.ts';
 import {
   type AnyHandler,
   type AnyMethod,
@@ -97,12 +98,12 @@ function remoteCall(
       metadata,
       callOptions,
     );
-    return readRemote(stream, options.signal);
+    return readRemote(stream, path, options.signal);
   }
   return new Promise((resolve, reject) => {
     const done = (error: ServiceError | null, answer?: unknown) => {
       options.signal?.removeEventListener('abort', cancel);
-      if (error) reject(fromServiceError(error));
+      if (error) reject(brokenCall(error, path, options.signal?.aborted === true));
       else resolve(answer);
     };
     const call = method.requestStream
@@ -122,13 +123,17 @@ function remoteCall(
   });
 }
 
-async function* readRemote(stream: ClientReadableStream<unknown>, signal: AbortSignal | undefined) {
+async function* readRemote(
+  stream: ClientReadableStream<unknown>,
+  path: string,
+  signal: AbortSignal | undefined,
+) {
   const cancel = () => stream.cancel();
   signal?.addEventListener('abort', cancel, { once: true });
   try {
     for await (const part of stream) yield part;
   } catch (error) {
-    throw fromServiceError(error as ServiceError);
+    throw brokenCall(error as ServiceError, path, signal?.aborted === true);
   } finally {
     signal?.removeEventListener('abort', cancel);
     stream.cancel();
