@@ -4,7 +4,7 @@
  */
 import type { RawData, WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
-import { TAIL_BYTES } from './pipe.ts';
+import { OWN_IDS, TAIL_BYTES } from './pipe.ts';
 import { type Command, police } from './police.ts';
 import type { Relayed } from './relay.ts';
 
@@ -161,7 +161,8 @@ function parseCommand(text: string): Command | undefined {
   const parsed = parseJson(text);
   if (typeof parsed !== 'object' || parsed === null) return undefined;
   const { id, method, params, sessionId } = parsed as Record<string, unknown>;
-  if (!Number.isSafeInteger(id) || typeof method !== 'string') return undefined;
+  if (!Number.isInteger(id) || Math.abs(Number(id)) >= OWN_IDS) return undefined;
+  if (typeof method !== 'string') return undefined;
   if (params !== undefined && (typeof params !== 'object' || params === null)) return undefined;
   if (sessionId !== undefined && typeof sessionId !== 'string') return undefined;
   return {

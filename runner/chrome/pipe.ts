@@ -12,6 +12,13 @@ export const TAIL_BYTES = 48;
 const TAIL = /^,"sessionId":"([0-9A-F]{32})"\}$/;
 /** Ours: Chrome answers a browser-level command within milliseconds. */
 const CALL_TIMEOUT_MS = 10_000;
+/**
+ * Our own commands are numbered from here, those of clients below: Chrome answers a command for a
+ * session that has just gone without the session, and such an answer must not look like ours.
+ */
+export const OWN_IDS = 2 ** 30;
+/** In bytes, of one message. Ours: a page can return what it likes, and this process holds it. */
+const MESSAGE_MAX_BYTES = 256 << 20;
 
 export type CdpEvent = { method: string; params: Record<string, unknown> };
 
@@ -53,7 +60,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const onEvents = new Set<(event: CdpEvent) => void>();
   const pausers = new Set<object>();
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
-  let nextId = 1;
+  let nextId = OWN_IDS;
   let isOpen = true;
 
   const settle = (answer: Answer): void => {
@@ -72,6 +79,16 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     if (id === undefined) settle(JSON.parse(raw.toString()) as Answer);
     else listeners.get(id)?.(raw);
   };
+  const split = splitter(receive);
+  const read = (bytes: Buffer): void => {
+    try {
+      split(bytes);
+    } catch {
+      // no Chrome of ours writes that, but an exploited one: its pipe is closed, which ends it
+      fromChrome.destroy();
+      toChrome.destroy();
+    }
+  };
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
@@ -79,7 +96,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     waiters.clear();
     close();
   };
-  fromChrome.on('data', splitter(receive)).on('close', end).on('end', end).on('error', end);
+  fromChrome.on('data', read).on('close', end).on('end', end).on('error', end);
   toChrome.on('error', end).on('close', end);
 
   return {
@@ -134,19 +151,26 @@ export function cdpSessionOf(raw: Buffer): string | undefined {
 
 /**
  * Cuts a stream of bytes at NULs. The parts of a long message are joined once, when its end has
- * come.
+ * come. Throws when that does not come in time.
  */
-export function splitter(receive: (message: Buffer) => void): (bytes: Buffer) => void {
+export function splitter(
+  receive: (message: Buffer) => void,
+  maxBytes = MESSAGE_MAX_BYTES,
+): (bytes: Buffer) => void {
   let parts: Buffer[] = [];
+  let held = 0;
   return (bytes) => {
     let start = 0;
     for (let end = bytes.indexOf(NUL); end !== -1; end = bytes.indexOf(NUL, start)) {
       const last = bytes.subarray(start, end);
       const message = parts.length === 0 ? last : Buffer.concat([...parts, last]);
       parts = [];
+      held = 0;
       start = end + 1;
       receive(message);
     }
     if (start < bytes.length) parts.push(bytes.subarray(start));
+    held += bytes.length - start;
+    if (held > maxBytes) throw new Error(`a message of more than ${maxBytes} bytes`);
   };
 }

@@ -2,10 +2,11 @@
 import { PassThrough } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { cdpSessionOf, openPipe, splitter } from '../../../runner/chrome/pipe.ts';
+import { cdpSessionOf, OWN_IDS, openPipe, splitter } from '../../../runner/chrome/pipe.ts';
 
 const pipe = suite('runner/chrome/pipe');
 const SESSION = '0123456789ABCDEF0123456789ABCDEF';
+const SESSION_TAIL = `"sessionId":"${SESSION}"}`;
 
 function ends() {
   const toChrome = new PassThrough();
@@ -35,10 +36,11 @@ pipe('an answer settles its call, an error rejects it', async () => {
   const sent: string[] = [];
   toChrome.on('data', (bytes) => sent.push(String(bytes)));
   const [good, bad] = [pipe.call('A.a', { x: 1 }), pipe.call('B.b').catch(String)];
-  fromChrome.write('{"id":2,"error":{"code":-1,"message":"no"}}\0{"id":1,"result":{"y":2}}\0');
+  const [one, two] = [OWN_IDS, OWN_IDS + 1];
+  fromChrome.write(`{"id":${two},"error":{"message":"no"}}\0{"id":${one},"result":{"y":2}}\0`);
   assert.equal(await good, { y: 2 });
   assert.match(String(await bad), /no/);
-  assert.is(sent[0], '{"id":1,"method":"A.a","params":{"x":1}}\0');
+  assert.is(sent[0], `{"id":${one},"method":"A.a","params":{"x":1}}\0`);
 });
 
 pipe('the end of Chrome rejects who waits and who comes later', async () => {
@@ -48,6 +50,37 @@ pipe('the end of Chrome rejects who waits and who comes later', async () => {
   await pipe.closed;
   assert.match(String(await waiting), /gone/);
   assert.match(String(await pipe.call('A.a').catch(String)), /gone/);
+});
+
+pipe('an answer to a number of a client is not taken for ours', async () => {
+  const { fromChrome, pipe } = ends();
+  const call = pipe.call('A.a');
+  const gone = '{"error":{"message":"Session with given id not found."}';
+  for (const id of [-1, 0, 1, 2]) fromChrome.write(`${gone},"id":${id}}\0`);
+  fromChrome.write(`{"id":${OWN_IDS},"result":{"y":1}}\0`);
+  assert.equal(await call, { y: 1 });
+});
+
+for (const [what, message] of [
+  ['no JSON', 'x\0'],
+  ['JSON that is no message', 'null\0'],
+  ['a broken message of a session', `{"method",${SESSION_TAIL}\0`],
+]) {
+  pipe(`a Chrome that writes ${what} is given up, and nothing throws`, async () => {
+    const { toChrome, fromChrome, pipe } = ends();
+    pipe.claim(SESSION, (raw) => void JSON.parse(raw.toString()));
+    const call = pipe.call('A.a').catch(String);
+    fromChrome.write(message);
+    await pipe.closed;
+    assert.match(String(await call), /gone/);
+    assert.ok(toChrome.destroyed);
+  });
+}
+
+pipe('a message without an end is not kept beyond the limit', () => {
+  const feed = splitter(() => undefined, 100);
+  feed(Buffer.from(`${'x'.repeat(90)}\0${'y'.repeat(90)}`));
+  assert.throws(() => feed(Buffer.from('y'.repeat(11))), /more than 100 bytes/);
 });
 
 pipe('a session goes to who claimed it, raw; others see nothing', async () => {

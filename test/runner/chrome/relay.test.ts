@@ -131,7 +131,9 @@ relay('two clients at once see their own sessions only', async () => {
 relay('messages that are not commands are answered with an error', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
-  for (const text of ['', '[]', '{"id":"1","method":"Browser.getVersion"}', '{"id":1}', 'null']) {
+  const own = `{"id":${2 ** 30},"method":"Browser.getVersion"}`; // numbers of the relay itself
+  const wrong = ['', '[]', '{"id":"1","method":"Browser.getVersion"}', '{"id":1}', 'null', own];
+  for (const text of wrong) {
     const before = raw.said.length;
     raw.socket.send(text);
     await until(() => raw.said.length > before, 'an answer');
