@@ -16,17 +16,19 @@ import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild, UPLOAD_MAX_BYTES } from './routes/builds.ts';
 import { health } from './routes/health.ts';
 import { routeOf, transcoder } from './transcode.ts';
+import type { Guard } from './webhooks/guard.ts';
+import { vetted } from './webhooks/registration.ts';
 
-type Doors = { clients: Clients; log: Log; isDraining: () => boolean };
+type Doors = { clients: Clients; guard: Guard; log: Log; isDraining: () => boolean };
 
 /** The application; `callback()` makes node's request listener of it. */
-export function openApp({ clients, log, isDraining }: Doors): Koa<State> {
+export function openApp({ clients, guard, log, isDraining }: Doors): Koa<State> {
   const app = new Koa<State>();
   app.use(opened(log));
   app.use(errors(log));
   app.use(lookedAt(isDraining));
   app.use(auth(clients));
-  app.use(routes(clients));
+  app.use(routes(vetted(clients, guard)));
   app.use(unrouted);
   // What fails while an answer is written: the client left, nothing is left to tell it.
   app.on('error', (error) => log.debug({ err: error }, 'answer not delivered'));

@@ -24,6 +24,7 @@ import {
 } from './config.ts';
 import { clientErrors, rawAnswer } from './errors.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
+import { openGuard, type Resolve } from './webhooks/guard.ts';
 
 /**
  * A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s
@@ -31,7 +32,13 @@ import { startDispatcher } from './webhooks/dispatcher.ts';
  */
 const CLOSE_IDLE_MS = 100;
 
-export type GatewayParts = { clients: Clients; gatewayToken: string; log: Log };
+export type GatewayParts = {
+  clients: Clients;
+  gatewayToken: string;
+  log: Log;
+  /** DNS, for tests. */
+  resolve?: Resolve;
+};
 export type Gateway = AsyncDisposable & {
   /** Where it listens, such as `http://127.0.0.1:4747`. */
   url: string;
@@ -43,7 +50,8 @@ export type Gateway = AsyncDisposable & {
 export async function startGateway(config: GatewayConfig, parts: GatewayParts): Promise<Gateway> {
   const { clients, gatewayToken, log } = parts;
   let isDraining = false;
-  const app = openApp({ clients, log, isDraining: () => isDraining });
+  const guard = openGuard(config.webhookAllow, parts.resolve);
+  const app = openApp({ clients, guard, log, isDraining: () => isDraining });
   const server = openServer(app.callback() as RequestListener);
   server.listen(config.port, config.host);
   await once(server, 'listening');
