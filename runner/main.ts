@@ -23,6 +23,7 @@ import { openBundles } from './bundles.ts';
 import { ChromeNotFound } from './chrome/find.ts';
 import { type Config, readConfig } from './config.ts';
 import { runInvocation } from './invocation.ts';
+import { closeInherited } from './jail/inherited.ts';
 import { JailError } from './jail/ladder.ts';
 import { openLeases } from './leases.ts';
 import { workLoop } from './loop.ts';
@@ -48,6 +49,8 @@ type Core = { clients: Clients; call: CallOptions };
 export async function runnerMain(): Promise<void> {
   const config = readConfig();
   const log = openLog({ role: 'runner', level: config.logLevel });
+  const closed = closeInherited();
+  if (closed.length > 0) log.debug({ fds: closed }, 'closed what the runner was started with');
   const ends = listenForEnd(log);
   try {
     await runRunner(config, log, ends);
