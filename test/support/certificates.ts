@@ -13,7 +13,7 @@ export const RECEIVER_NAMES = ['localhost', 'hook.example.com', 'other.example.c
 
 /** An authority: `cert` is what a client trusts, `issue` makes what a server shows. */
 export async function authority() {
-  const ca = await generate([{ name: 'commonName', value: 'a test authority' }], {
+  const ca = await generate([{ name: 'commonName', value: `authority ${crypto.randomUUID()}` }], {
     ...KEYS,
     extensions: [
       { name: 'basicConstraints', cA: true, critical: true },

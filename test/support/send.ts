@@ -11,15 +11,22 @@ const LOOPBACK = ['127.0.0.0/8'];
 /** The proportions of the real one. */
 export const SHORT: Budget = { wholeMs: 2_000, answerMs: 300, bodyMs: 150 };
 
-type Setup = { allow?: string[]; isTrusted?: boolean; budget?: Budget; resolve?: Resolve };
+type Setup = {
+  allow?: string[];
+  isTrusted?: boolean;
+  /** PEM text of another authority that is trusted. */
+  trust?: string;
+  budget?: Budget;
+  resolve?: Resolve;
+};
 
 /** A receiver, and a way to send to it; loopback is allowed unless told. */
 export async function bootSend(setup: Setup = {}) {
-  const { allow = LOOPBACK, isTrusted = true, budget, resolve } = setup;
+  const { allow = LOOPBACK, isTrusted = true, trust = '', budget, resolve } = setup;
   await using opened = new AsyncDisposableStack();
   const receiver = opened.use(await startReceiver());
   const guard = openGuard(cidrList(allow), resolve);
-  const ca = isTrusted ? readFileSync(receiver.caPath, 'utf8') : undefined;
+  const ca = isTrusted ? `${readFileSync(receiver.caPath, 'utf8')}\n${trust}` : undefined;
   const pools = opened.use(openPools(guard, ca));
   const wire = { guard, pools, ...(budget && { budget }) };
   const post = (endpoint = receiver.url, signal?: AbortSignal) =>
