@@ -12,7 +12,8 @@ import type {
 } from '../proto/gen/tabern/v1/deliveries.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { MachineCaller, Service } from './call.ts';
-import { DISABLE_AFTER_MS } from './delivery/disable.ts';
+import { FIVE_DAYS, type Rule } from './delivery/disable.ts';
+import { RATE_PER_S } from './delivery/pace.ts';
 import { jitterOf } from './delivery/schedule.ts';
 import { signatureHeaders } from './delivery/sign.ts';
 import { isId } from './ids.ts';
@@ -30,20 +31,12 @@ const BATCH_MAX = 64;
 /** In milliseconds. Source: spec/webhooks.md 3.1. */
 const WAIT_MAX_MS = 5_000;
 /**
- * In milliseconds. Due times are read again this often: timers drift, and one above 2^31 ms fires
- * at once.
- */
-const LOOK_AGAIN_MS = 1_000;
-/**
  * In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is
  * gone.
  */
 const LEASE_MS = 45_000;
-/**
- * Deliveries of one webhook in flight at once: what keeps a hung endpoint from the others. Source:
- * spec/webhooks.md.
- */
-const PER_WEBHOOK_MAX = 8;
+/** Deliveries of one project in flight at once. Source: spec/webhooks.md 3.9. */
+const PER_PROJECT_MAX = 32;
 /** In bytes of the answer's body. Source: spec/webhooks.md 3.5. */
 const RESPONSE_KEPT_BYTES = 1_024;
 /** In characters. Ours: one sentence. */
@@ -56,28 +49,27 @@ type Options = {
   sealer: Sealer;
   log: Log;
   now: () => number;
+  /** The time that signatures carry: receivers compare it with their own. */
+  wall?: () => number;
   /** From [0, 1), for the jitter. */
   random?: () => number;
-  disableAfterMs?: number;
+  rule?: Rule;
+  ratePerS?: number;
 };
 
 export function deliveryService(
   options: Options,
 ): Service<typeof DeliveryServiceService, MachineCaller> {
   const { store, log, now } = options;
-  const { random = Math.random, disableAfterMs = DISABLE_AFTER_MS } = options;
+  const { random = Math.random, rule = FIVE_DAYS, ratePerS = RATE_PER_S } = options;
 
   function claim(sender: { senderId: string; instanceId: string }, max: number): Promise<Claimed> {
     const at = now();
     const leaseUntil = at + LEASE_MS;
     const jitter = jitterOf(random());
     return store.claimDeliveries({
-      ...sender,
-      max,
-      perWebhookMax: PER_WEBHOOK_MAX,
-      at,
-      leaseUntil,
-      jitter,
+      ...{ ...sender, max, perProjectMax: PER_PROJECT_MAX, ratePerS },
+      ...{ at, leaseUntil, jitter },
     });
   }
 
@@ -89,11 +81,12 @@ export function deliveryService(
         using wake = openWake(store, 'deliveries');
         const claimed = await claim({ senderId, instanceId }, max);
         const leftMs = giveUpAt - now();
-        if (claimed.claims.length > 0 || leftMs <= 0) {
-          return { claims: signed(claimed, options), goneWebhookIds: [] };
+        const { claims, gone: goneWebhookIds, nextDue } = claimed;
+        if (claims.length > 0 || goneWebhookIds.length > 0 || leftMs <= 0) {
+          return { claims: signed(claimed, options), goneWebhookIds };
         }
-        const dueMs = (claimed.nextDue ?? Number.POSITIVE_INFINITY) - now();
-        await wake.wait(Math.max(1, Math.min(leftMs, dueMs, LOOK_AGAIN_MS)), call.signal);
+        const dueMs = (nextDue ?? Number.POSITIVE_INFINITY) - now();
+        await wake.wait(Math.max(1, Math.min(leftMs, dueMs)), call.signal);
         // Who left cannot send: nothing may be claimed for them.
         if (call.signal.aborted) return { claims: [], goneWebhookIds: [] };
       }
@@ -103,9 +96,10 @@ export function deliveryService(
       checkSender(senderId, instanceId);
       if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
       const ends = reports.map((report) => endOf(report, jitterOf(random())));
-      const { disabled } = await store.reportAttempts({ ends, at: now(), disableAfterMs });
+      const { disabled } = await store.reportAttempts({ ends, at: now(), rule });
       for (const webhookId of disabled) {
-        log.warn({ webhookId, reason: 'failing_5d' }, 'a webhook was disabled');
+        const hours = rule.disableAfterMs / 3_600_000;
+        log.warn({ webhookId, reason: 'failing_5d', hours }, 'a webhook was disabled');
       }
       return {};
     },
@@ -134,8 +128,9 @@ function checkSender(senderId: string, instanceId: string): void {
  * The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it
  * drains as a failure.
  */
-function signed({ claims, secrets }: Claimed, { sealer, log, now }: Options): Claim[] {
-  const timestampS = Math.floor(now() / 1_000);
+function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
+  const { sealer, log, now, wall = now } = options;
+  const timestampS = Math.floor(wall() / 1_000);
   const keysOf = new Map<string, Uint8Array[]>();
   const keys = (webhookId: string) => {
     const known = keysOf.get(webhookId);
@@ -183,7 +178,7 @@ const OUTCOMES = {
 } as const satisfies Record<AttemptReport['outcome'], AttemptEnd['outcome']>;
 
 function endOf(report: AttemptReport, jitter: number): AttemptEnd {
-  const { deliveryId, claimSeq, attemptId, status, latencyMs } = report;
+  const { deliveryId, claimSeq, attemptId, status, latencyMs, abortMessage } = report;
   return {
     deliveryId,
     claimSeq,
@@ -191,6 +186,7 @@ function endOf(report: AttemptReport, jitter: number): AttemptEnd {
     outcome: OUTCOMES[report.outcome],
     status,
     latencyMs,
+    abortMessage,
     error: report.error.slice(0, ERROR_MAX_LENGTH),
     response: report.response.subarray(0, RESPONSE_KEPT_BYTES),
     retryAfterS: report.retryAfterSeconds ?? null,

@@ -28,7 +28,13 @@ export const NO_STREAK: Streak = {
   consecutiveFailures: 0,
 };
 
-export type Rule = { disableAfterMs: number };
+export type Rule = {
+  disableAfterMs: number;
+  /** False: the first attempt after a silence may disable too, as interface.md 8 reads literally. */
+  silence: boolean;
+};
+
+export const FIVE_DAYS: Rule = { disableAfterMs: DISABLE_AFTER_MS, silence: true };
 
 /**
  * The streak after an attempt that ended at `at`, and whether it disables the endpoint. Not for
@@ -37,7 +43,7 @@ export type Rule = { disableAfterMs: number };
 export function afterAttempt(
   before: Streak,
   attempt: { ok: boolean; at: number },
-  rule: Rule = { disableAfterMs: DISABLE_AFTER_MS },
+  rule: Rule = FIVE_DAYS,
 ): { streak: Streak; disables: boolean } {
   const { at, ok } = attempt;
   // Attempts run side by side and may be reported out of order: time does not go back.
@@ -51,7 +57,8 @@ export function afterAttempt(
   const silenceMs = before.lastAttemptAt === null ? 0 : at - before.lastAttemptAt;
   const isForgotten = before.firstFailureAt === null || silenceMs > FORGET_MS;
   const firstFailureAt = isForgotten ? at : (before.firstFailureAt ?? at);
-  const disables = at - firstFailureAt >= rule.disableAfterMs && silenceMs <= SILENCE_MS;
+  const isSilent = rule.silence && silenceMs > SILENCE_MS;
+  const disables = at - firstFailureAt >= rule.disableAfterMs && !isSilent;
   const consecutiveFailures = before.consecutiveFailures + 1;
   return { streak: { firstFailureAt, lastAttemptAt, consecutiveFailures }, disables };
 }

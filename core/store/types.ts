@@ -15,7 +15,7 @@ import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
 /** What waits in memory for something to do: told after the commit that made it. */
-export type Topic = 'work:invocation' | 'work:build' | 'deliveries';
+export type Topic = 'work:invocation' | 'work:build' | 'deliveries' | 'events';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &

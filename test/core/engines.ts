@@ -1,4 +1,5 @@
 /** The engines that the store suite runs on, and the shortest way to work in any of them. */
+import { FIVE_DAYS } from '../../core/delivery/disable.ts';
 import { newId } from '../../core/ids.ts';
 import { openStore } from '../../core/store/thread.ts';
 import type { LeasedWork, WorkKind } from '../../core/store/types/leases.ts';
@@ -115,7 +116,7 @@ async function listen(store: Store, projectId: string, eventTypes: string[]) {
   await store.createWebhook({ ...webhook, sealed: Buffer.from('sealed'), at: T0 }, 100);
   return async () => {
     const sender = { senderId: 'sender', instanceId: newId() };
-    const limits = { max: 64, perWebhookMax: 64, jitter: 1 };
+    const limits = { max: 64, perProjectMax: 64, ratePerS: 50, jitter: 1 };
     const later = T0 + 30 * 86_400_000;
     const { claims } = await store.claimDeliveries({
       ...{ ...sender, ...limits, at: later, leaseUntil: later + 45_000 },
@@ -123,9 +124,9 @@ async function listen(store: Store, projectId: string, eventTypes: string[]) {
     const outcome = { outcome: 'ok', status: 204, latencyMs: 1, error: '' } as const;
     const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
       ...{ deliveryId, claimSeq, attemptId, ...outcome },
-      ...{ response: Buffer.alloc(0), retryAfterS: null, jitter: 1 },
+      ...{ response: Buffer.alloc(0), retryAfterS: null, abortMessage: false, jitter: 1 },
     }));
-    if (ends.length > 0) await store.reportAttempts({ ends, at: later, disableAfterMs: 1 });
+    if (ends.length > 0) await store.reportAttempts({ ends, at: later, rule: FIVE_DAYS });
     return claims.map(({ body }) => JSON.parse(Buffer.from(body).toString()).type).sort();
   };
 }

@@ -6,74 +6,77 @@
  */
 
 import { must } from '../../../proto/must.ts';
-import { afterAttempt, type Streak, withoutGap } from '../../delivery/disable.ts';
-import { delayMs } from '../../delivery/schedule.ts';
+import { afterAttempt, type Rule, type Streak, withoutGap } from '../../delivery/disable.ts';
+import { afterFailure, again, type Standing } from '../../delivery/next.ts';
+import { type Pace, paceAfter } from '../../delivery/pace.ts';
 import type { AttemptEnd, DeliveryOps } from '../types/deliveries.ts';
-import { RECOUNT_DUE } from './due.ts';
+import { RECOUNT_DUE, STANDING } from './due.ts';
 import type { Tx } from './tx.ts';
 
-type Found = {
+type Found = Standing & {
   webhookId: string;
   state: string;
   claimSeq: number;
   tries: number;
   endedAt: number | null;
   outcome: string | null;
-  status: 'enabled' | 'disabled' | 'deleted';
-  isSubscribed: 0 | 1;
 };
-
-type After = { state: string; reason: string | null; due: number | null };
 
 export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat'> {
   const sql = prepare(tx);
 
-  /** The streak of its webhook; true when that disabled it. */
-  function count(webhookId: string, attempt: { ok: boolean; at: number }, disableAfterMs: number) {
+  /**
+   * The streak and the pace of its webhook; true when that disabled it. What a person asked for
+   * again says how the endpoint fares, and nothing about five days; a test says neither.
+   */
+  function count(found: Found, { outcome, status }: AttemptEnd, at: number, rule: Rule): boolean {
+    const { webhookId, isReplay, isTest } = found;
+    if (isTest) return false;
     const before = must(sql.streak.get(webhookId), 'webhook');
-    const { streak, disables } = afterAttempt(before, attempt, { disableAfterMs });
-    sql.setStreak.run({ ...streak, webhookId });
-    if (!disables || before.status !== 'enabled') return false;
-    sql.disable.run(attempt.at, webhookId);
-    sql.skipPending.run(attempt.at, webhookId);
+    const { streak, disables } = afterAttempt(before, { ok: outcome === 'ok', at }, rule);
+    const failuresInRow = streak.consecutiveFailures;
+    sql.setPace.run({ ...paceAfter(before, { outcome, status, at, failuresInRow }), webhookId });
+    const { firstFailureAt, lastAttemptAt } = isReplay ? before : streak;
+    const counted = { firstFailureAt, lastAttemptAt, consecutiveFailures: failuresInRow };
+    sql.setStreak.run({ ...counted, webhookId });
+    if (isReplay || !disables || before.status !== 'enabled') return false;
+    sql.disable.run(at, webhookId);
+    sql.skipPending.run(at, webhookId);
     return true;
   }
 
   /** Takes one report; true when it disabled the webhook. */
-  function report(end: AttemptEnd, at: number, disableAfterMs: number): boolean {
+  function report(end: AttemptEnd, at: number, rule: Rule): boolean {
     const found = sql.find.get(end.attemptId, end.deliveryId);
     if (!found || (found.endedAt !== null && found.outcome !== 'interrupted')) return false;
     const { deliveryId, attemptId, outcome } = end;
-    const { webhookId } = found;
+    const { webhookId, tries } = found;
     const isCurrent = found.state === 'in_flight' && found.claimSeq === end.claimSeq;
+    if (!isCurrent) sql.letGo.run(deliveryId);
     if (outcome === 'unsent') {
       if (!isCurrent) return false;
       sql.forget.run(attemptId);
-      const open = { state: 'pending', reason: null, due: at };
-      sql.move.run({ deliveryId, tries: found.tries, at, ...unlessEnded(open, found) });
+      sql.move.run({ deliveryId, at, ...again(tries, at, found) });
       sql.recountDue.run(webhookId);
       return false;
     }
     sql.endAttempt.run({ ...end, error: end.error || null, status: end.status || null, at });
     const ok = outcome === 'ok';
     if (!isCurrent && (!ok || found.state === 'delivered')) return false;
-    const disabled = count(webhookId, { ok, at }, disableAfterMs);
-    const next = ok
-      ? { state: 'delivered', reason: null, due: null }
-      : unlessEnded(afterFailure(end, found.tries + 1, at), {
-          ...found,
-          status: disabled ? 'disabled' : found.status,
-        });
-    sql.move.run({ deliveryId, tries: found.tries + (isCurrent ? 1 : 0), at, ...next });
+    const disabled = count(found, end, at, rule);
+    const standing = disabled ? { ...found, status: 'disabled' as const } : found;
+    const delivered = { state: 'delivered', reason: null, due: null, tries: tries + +isCurrent };
+    const next = ok ? delivered : afterFailure(end, tries + 1, at, standing);
+    sql.move.run({ deliveryId, at, ...next });
     sql.recountDue.run(webhookId);
     return disabled;
   }
 
   return {
-    reportAttempts({ ends, at, disableAfterMs }) {
+    reportAttempts({ ends, at, rule }) {
       const disabled: string[] = [];
       for (const end of ends) {
-        if (!report(end, at, disableAfterMs)) continue;
+        if (!report(end, at, rule)) continue;
         const found = must(sql.find.get(end.attemptId, end.deliveryId), 'attempt');
         disabled.push(found.webhookId);
       }
@@ -96,32 +99,15 @@ export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat'> 
   };
 }
 
-function afterFailure(end: AttemptEnd, tries: number, at: number): After {
-  const delay = delayMs(tries, end, end.jitter);
-  if (delay === null) return { state: 'exhausted', reason: 'attempts_failed', due: null };
-  return { state: 'pending', reason: null, due: at + delay };
-}
-
-/** A delivery does not wait again for a webhook that is disabled, or no longer wants its type. */
-function unlessEnded(next: After, found: Pick<Found, 'status' | 'isSubscribed'>): After {
-  if (next.state !== 'pending') return next;
-  if (found.status === 'deleted')
-    return { state: 'cancelled', reason: 'webhook_deleted', due: null };
-  if (!found.isSubscribed) return { state: 'cancelled', reason: 'unsubscribed', due: null };
-  if (found.status === 'disabled')
-    return { state: 'skipped', reason: 'endpoint_disabled', due: null };
-  return next;
-}
-
 const STREAK = `first_failure_at AS firstFailureAt, last_attempt_at AS lastAttemptAt,
   consecutive_failures AS consecutiveFailures`;
+const PACE = 'cap, breaker_ms AS breakerMs, not_before AS notBefore';
 
 function prepare({ db }: Tx) {
   return {
     find: db.prepare<[number, number], Found>(`
       SELECT deliveries.webhook_id AS webhookId, state, claim_seq AS claimSeq, tries,
-        attempts.ended_at AS endedAt, attempts.outcome AS outcome, webhooks.status AS status,
-        EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = events.type) AS isSubscribed
+        attempts.ended_at AS endedAt, attempts.outcome AS outcome, ${STANDING}
       FROM attempts
         JOIN deliveries ON deliveries.id = attempts.delivery_id
         JOIN events ON events.id = deliveries.event_id
@@ -138,10 +124,17 @@ function prepare({ db }: Tx) {
       SET state = @state, reason = @reason, due = @due, tries = @tries, lease_until = NULL,
         done_at = CASE @state WHEN 'pending' THEN NULL ELSE @at END
       WHERE id = @deliveryId`),
+    /** The sender of a webhook that was deleted need not be told any more. */
+    letGo: db.prepare<[number]>(`
+      UPDATE deliveries SET lease_until = NULL
+      WHERE id = ? AND state = 'cancelled' AND lease_until IS NOT NULL`),
     recountDue: db.prepare<[string]>(RECOUNT_DUE),
-    streak: db.prepare<[string], Streak & { status: string }>(
-      `SELECT ${STREAK}, status FROM webhooks WHERE id = ?`,
+    streak: db.prepare<[string], Streak & Pace & { status: string }>(
+      `SELECT ${STREAK}, ${PACE}, status FROM webhooks WHERE id = ?`,
     ),
+    setPace: db.prepare<[Pace & { webhookId: string }]>(`
+      UPDATE webhooks SET cap = @cap, breaker_ms = @breakerMs, not_before = @notBefore
+      WHERE id = @webhookId`),
     setStreak: db.prepare<[Streak & { webhookId: string }]>(`
       UPDATE webhooks
       SET first_failure_at = @firstFailureAt, last_attempt_at = @lastAttemptAt,

@@ -4,6 +4,8 @@
  * or that ends a subscription.
  */
 import { must } from '../../../proto/must.ts';
+import { TEST_TYPE } from '../../delivery/next.ts';
+import { CAP_MAX } from '../../delivery/pace.ts';
 import type { WebhookOps, WebhookRow } from '../types/webhooks.ts';
 import { RECOUNT_DUE } from './due.ts';
 import type { Tx } from './tx.ts';
@@ -48,7 +50,11 @@ export function webhookOps(tx: Tx): WebhookOps {
       if (endpoint && sql.byEndpoint.get(projectId, endpoint.key, id)) {
         return { outcome: 'endpoint-taken' };
       }
-      if (endpoint) sql.setEndpoint.run({ id, text: endpoint.text, key: endpoint.key });
+      if (endpoint) {
+        sql.setEndpoint.run({ id, text: endpoint.text, key: endpoint.key });
+        sql.enable.run(id);
+        tx.wake('deliveries');
+      }
       if (eventTypes) {
         const types = JSON.stringify(eventTypes);
         sql.setEventTypes.run(types, id);
@@ -63,7 +69,17 @@ export function webhookOps(tx: Tx): WebhookOps {
       if (sql.remove.run(at, id, projectId).changes === 0) return false;
       sql.cancelAll.run(at, id);
       sql.wipeSecrets.run(id);
+      // Whoever sends to it now is told.
+      tx.wake('deliveries');
       return true;
+    },
+
+    enableWebhook({ id, projectId, at }) {
+      if (!sql.byId.get(id, projectId)) return undefined;
+      sql.enable.run(id);
+      sql.touch.run(at, id);
+      tx.wake('deliveries');
+      return read(must(sql.byId.get(id, projectId), 'row'));
     },
 
     nextSecretSeq({ id, projectId }) {
@@ -109,10 +125,13 @@ function prepareWebhooks({ db }: Tx) {
       ORDER BY id DESC LIMIT ?`),
     // A new endpoint is a new start (spec/webhooks.md 3.7), so it also enables what was disabled.
     setEndpoint: db.prepare<[{ id: string; text: string; key: string }]>(`
+      UPDATE webhooks SET endpoint = @text, endpoint_key = @key WHERE id = @id`),
+    enable: db.prepare<[string]>(`
       UPDATE webhooks
-      SET endpoint = @text, endpoint_key = @key, status = 'enabled', disabled_at = NULL,
-        disabled_reason = NULL, first_failure_at = NULL, consecutive_failures = 0, not_before = 0
-      WHERE id = @id`),
+      SET status = 'enabled', disabled_at = NULL, disabled_reason = NULL, first_failure_at = NULL,
+        last_attempt_at = NULL, consecutive_failures = 0, cap = ${CAP_MAX}, breaker_ms = 0,
+        not_before = 0
+      WHERE id = ?`),
     setEventTypes: db.prepare<[string, string]>('UPDATE webhooks SET event_types = ? WHERE id = ?'),
     touch: db.prepare<[number, string]>(
       'UPDATE webhooks SET updated_at = ?, version = version + 1 WHERE id = ?',
@@ -128,7 +147,8 @@ function prepareWebhooks({ db }: Tx) {
       UPDATE deliveries SET state = 'cancelled', reason = 'unsubscribed', due = NULL, done_at = ?
       WHERE webhook_id = ? AND state = 'pending' AND event_id IN (
         SELECT id FROM events
-        WHERE id = deliveries.event_id AND type NOT IN (SELECT value FROM json_each(?)))`),
+        WHERE id = deliveries.event_id AND type <> '${TEST_TYPE}'
+          AND type NOT IN (SELECT value FROM json_each(?)))`),
     recountDue: db.prepare<[string]>(RECOUNT_DUE),
   };
 }

@@ -1,4 +1,5 @@
 /** Deliveries and their attempts, as stored. */
+import type { Rule } from '../../delivery/disable.ts';
 
 export type Sender = {
   /** One per gateway. */
@@ -9,8 +10,10 @@ export type Sender = {
 
 export type ClaimWanted = Sender & {
   max: number;
-  /** Deliveries of one webhook that may be in flight at once. */
-  perWebhookMax: number;
+  /** Deliveries of one project that may be in flight at once. */
+  perProjectMax: number;
+  /** Deliveries a second of one webhook. */
+  ratePerS: number;
   at: number;
   leaseUntil: number;
   /** For the wait of a delivery that was interrupted too often. */
@@ -33,8 +36,13 @@ export type Claimed = {
   claims: ClaimedRow[];
   /** The live secrets of each webhook claimed for, newest first. */
   secrets: Record<string, { seq: number; sealed: Uint8Array }[]>;
-  /** When the next delivery that nothing else holds back comes due; null when none waits. */
+  /**
+   * When to look again: a delivery comes due, the pace of a webhook lets one through, or a lease
+   * lapses; null when nothing waits.
+   */
   nextDue: number | null;
+  /** Webhooks deleted since with an attempt of this sender in flight; told once. */
+  gone: string[];
 };
 
 export type AttemptOutcome =
@@ -60,6 +68,8 @@ export type AttemptEnd = {
   error: string;
   response: Uint8Array;
   retryAfterS: number | null;
+  /** The receiver asked not to try again. */
+  abortMessage: boolean;
   jitter: number;
 };
 
@@ -73,7 +83,7 @@ export type DeliveryOps = {
    * Records how attempts ended and decides what follows. A report that was taken already changes
    * nothing.
    */
-  reportAttempts(report: { ends: AttemptEnd[]; at: number; disableAfterMs: number }): {
+  reportAttempts(report: { ends: AttemptEnd[]; at: number; rule: Rule }): {
     /** Webhooks that this disabled. */
     disabled: string[];
   };

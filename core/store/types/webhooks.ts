@@ -59,6 +59,8 @@ export type WebhookOps = {
   updateWebhook(change: WebhookChange): WrittenWebhook | undefined;
   /** Cancels what is pending and wipes the secrets; false when there is no such webhook. */
   deleteWebhook(wanted: Wanted & { at: number }): boolean;
+  /** Enables it and forgets its failures; undefined when there is no such webhook. */
+  enableWebhook(wanted: Wanted & { at: number }): WebhookRow | undefined;
   /**
    * The sequence number that the next secret of a webhook takes; undefined when there is no such
    * webhook.

@@ -14,7 +14,10 @@ CREATE TABLE webhooks (
   last_attempt_at INTEGER,
   consecutive_failures INTEGER NOT NULL DEFAULT 0,
   next_due INTEGER,                                -- MIN(due) of the pending deliveries; keeps the claim off a global sort
-  not_before INTEGER NOT NULL DEFAULT 0,           -- breaker
+  cap INTEGER NOT NULL DEFAULT 8,                  -- deliveries in flight at once; delivery/pace.ts moves it
+  breaker_ms INTEGER NOT NULL DEFAULT 0,           -- the wait between probes; 0: the breaker is closed
+  not_before INTEGER NOT NULL DEFAULT 0,           -- breaker: no probe before
+  paced_until INTEGER NOT NULL DEFAULT 0,          -- rate: when the last delivery taken would go out, one every so often
   last_served INTEGER NOT NULL DEFAULT 0,          -- fairness counter: the least recently served goes first
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
@@ -22,7 +25,10 @@ CREATE TABLE webhooks (
 ) STRICT;
 CREATE UNIQUE INDEX webhooks_by_endpoint ON webhooks (project_id, endpoint_key) WHERE status <> 'deleted';
 CREATE INDEX webhooks_by_project ON webhooks (project_id, id) WHERE status <> 'deleted';
-CREATE INDEX webhooks_due ON webhooks (next_due) WHERE next_due IS NOT NULL AND status = 'enabled';
+-- One that is disabled is due too: what was replayed or is a test goes out all the same.
+CREATE INDEX webhooks_due ON webhooks (next_due) WHERE next_due IS NOT NULL AND status <> 'deleted';
+CREATE INDEX webhooks_served ON webhooks (last_served);
+CREATE INDEX webhooks_deleted ON webhooks (updated_at) WHERE status = 'deleted';
 
 CREATE TABLE webhook_secrets (
   webhook_id TEXT NOT NULL,
@@ -35,14 +41,24 @@ CREATE TABLE webhook_secrets (
 
 -- The body is serialised once; every attempt to every endpoint sends these bytes.
 CREATE TABLE events (
-  id TEXT PRIMARY KEY,
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,           -- the order of commit, never used twice: cursors of listeners
+  id TEXT NOT NULL UNIQUE,
   project_id TEXT NOT NULL,
   type TEXT NOT NULL,
-  resource_id TEXT NOT NULL,
+  resource_id TEXT NOT NULL,                       -- of a test: the webhook
   body BLOB NOT NULL,
-  created_at INTEGER NOT NULL,
-  UNIQUE (resource_id, type)                       -- a repeated terminal report cannot make a second event
+  created_at INTEGER NOT NULL
 ) STRICT;
+-- A repeated terminal report cannot make a second event; of tests a webhook has many.
+CREATE UNIQUE INDEX events_once ON events (resource_id, type) WHERE type <> 'webhooks.test';
+CREATE INDEX events_by_project ON events (project_id, seq);
+CREATE INDEX events_by_age ON events (created_at);
+
+-- Who reads the events of a project as they happen: until then each is kept, also when no webhook subscribes.
+CREATE TABLE listeners (
+  project_id TEXT PRIMARY KEY REFERENCES projects (id),
+  until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deliveries (
   id INTEGER PRIMARY KEY,
@@ -65,8 +81,10 @@ CREATE TABLE deliveries (
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (webhook_id, due) WHERE state = 'pending';
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE state = 'in_flight';
-CREATE INDEX deliveries_in_flight ON deliveries (webhook_id) WHERE state = 'in_flight';
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
+CREATE INDEX deliveries_by_state ON deliveries (webhook_id, state, id);
+-- In flight when their webhook was deleted, and their sender not yet told.
+CREATE INDEX deliveries_gone ON deliveries (sender_id) WHERE state = 'cancelled' AND lease_until IS NOT NULL;
 
 CREATE TABLE attempts (
   id INTEGER PRIMARY KEY,
