@@ -2,7 +2,7 @@
  * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that
  * aborts when the client leaves. Whether the key is good is core's to say; a request that fails
  * here before core was asked has its key checked first, so that a stranger learns nothing but 401
- * (spec/errors.md rule 5).
+ * (spec/errors.md rule 5). So has one whose body is large, before it is read.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,7 +10,7 @@ import type { Middleware } from 'koa';
 import { Fault } from '../proto/errors.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import { REQUEST_TIMEOUT_MS } from './config.ts';
+import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from './config.ts';
 
 /**
  * X-BB-API-Key is what clients published for the reference interface send. Source: reference.md
@@ -50,6 +50,8 @@ export function auth(clients: Clients): Middleware<State> {
       asked = true;
       return { metadata, signal, timeoutMs: timeoutMs ?? Math.max(1, deadline - Date.now()) };
     };
+    // No stranger makes us keep, or take in, more than a little.
+    if (isLarge(ctx.req)) await clients.projects.listProjects({}, ctx.state.call());
     try {
       await next();
     } catch (error) {
@@ -83,6 +85,11 @@ function keyOf(request: IncomingMessage): string {
   }
   if (!KEY.test(key)) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
   return key;
+}
+
+function isLarge({ headers }: IncomingMessage): boolean {
+  const length = Number(headers['content-length'] ?? 0);
+  return headers['transfer-encoding'] !== undefined || length > BODY_UNKEYED_MAX_BYTES;
 }
 
 /** Aborts when the connection closes before the answer is out. */

@@ -5,15 +5,15 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault } from '../proto/errors.ts';
-import { BODY_MAX_BYTES, JSON_DEPTH_MAX, REQUEST_TIMEOUT_MS } from './config.ts';
+import { BODIES_MAX_BYTES, BODY_MAX_BYTES, JSON_DEPTH_MAX, REQUEST_TIMEOUT_MS } from './config.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
 /**
- * The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON or
- * REQUEST_TIMEOUT.
+ * The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON, REQUEST_TIMEOUT,
+ * or CORE_UNAVAILABLE when too much arrives at once.
  */
 export async function readJson(
   request: IncomingMessage,
@@ -58,9 +58,13 @@ export function tooLarge(maxBytes: number): Fault {
   });
 }
 
+/** Of all bodies that are still arriving, in bytes. */
+let arriving = 0;
+
 async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
+  const busy = new Fault('CORE_UNAVAILABLE', 'The service is busy. Try again.');
   const slow = new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.');
   const timer = setTimeout(() => stop(slow), timeoutMs);
   let stop: (fault: Fault) => void = () => {};
@@ -69,7 +73,9 @@ async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<B
       stop = reject;
       request.on('data', (chunk: Buffer) => {
         size += chunk.length;
+        arriving += chunk.length;
         if (size > BODY_MAX_BYTES) reject(tooLarge(BODY_MAX_BYTES));
+        else if (arriving > BODIES_MAX_BYTES) reject(busy);
         else chunks.push(chunk);
       });
       request.on('end', () => resolve(Buffer.concat(chunks)));
@@ -77,6 +83,7 @@ async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<B
     });
   } finally {
     clearTimeout(timer);
+    arriving -= size;
     request.removeAllListeners('data');
     // What is still to come is dropped; app.ts ends the connection when it goes on.
     request.resume();

@@ -14,6 +14,13 @@ import { type Level, LOG_LEVELS } from '../proto/log.ts';
  * seen.
  */
 export const BODY_MAX_BYTES = 1024 * 1024;
+/**
+ * In bytes: a body that says it is smaller is read before its key is checked, which saves a call. A
+ * stranger on each of CONNECTIONS_MAX makes us keep 64 MiB. Ours.
+ */
+export const BODY_UNKEYED_MAX_BYTES = 16 * 1024;
+/** In bytes: what is kept of all JSON bodies that are still arriving. Ours. */
+export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
 /** In bytes, of a published archive. Source: reference.md 2.4. */
 export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 /** In bytes, of the `metadata` part beside it. Ours. */

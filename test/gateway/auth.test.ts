@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Call } from '../../proto/rpc.ts';
-import { ask, assertBody, KEY, openDoor } from './door.ts';
+import { ask, assertBody, KEY, openDoor, raw } from './door.ts';
 
 const test = suite('gateway/auth');
 const PAGE = { data: [], limit: 20, nextCursor: null };
@@ -72,6 +72,23 @@ test('under /v1 the key comes before the route, elsewhere there is none', async 
   assertBody(answer, 'Not Found', 'Route GET /v1/nothing not found.');
   for (const path of ['/nothing', '/', '/V1/contexts', '//v1/contexts', '/v1%2fcontexts']) {
     assert.is((await ask(door.url, 'GET', path, { headers: none })).status, 404, path);
+  }
+});
+
+test('a stranger is refused before a large body is taken in', async () => {
+  await using door = await openDoor();
+  for (const size of ['content-length: 1000000', 'transfer-encoding: chunked']) {
+    const head = [
+      'POST /v1/contexts HTTP/1.1',
+      'host: x',
+      'x-svc-api-key: svc_a-wrong-key-of-nobody',
+      'content-type: application/json',
+      size,
+    ];
+    const startedAt = performance.now();
+    const answer = await raw(door.url, `${head.join('\r\n')}\r\n\r\n`, /Invalid API key/);
+    assert.match(answer, /^HTTP\/1\.1 401 /);
+    assert.ok(performance.now() - startedAt < 5_000);
   }
 });
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseJson, readJson } from '../../gateway/body.ts';
@@ -42,6 +43,28 @@ test('a body that does not come is a REQUEST_TIMEOUT', async () => {
 test('a client that leaves in the middle of its body is CANCELLED', async () => {
   const fault = await endOf(`${HEAD}content-length: 10\r\n\r\n{`, 'leaves');
   assert.is(fault.reason, 'CANCELLED');
+});
+
+/** A body of one MiB less a byte that has not ended. */
+function unended(chunk: Buffer) {
+  const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
+  const body = Object.assign(new PassThrough(), { headers });
+  body.write(chunk);
+  return body;
+}
+
+test('all bodies that are still arriving are kept up to 128 MiB, no further', async () => {
+  const chunk = Buffer.alloc(1024 * 1024 - 1, ' ');
+  const bodies = Array.from({ length: 128 }, () => unended(chunk));
+  const request = (body: PassThrough) => body as unknown as IncomingMessage;
+  const reads = bodies.map((body) => readJson(request(body), 30_000).catch((error) => error));
+  const tooMuch = await readJson(request(unended(chunk)), 30_000).catch((error) => error);
+  assert.is(tooMuch.reason, 'CORE_UNAVAILABLE');
+  for (const body of bodies) body.end('1');
+  assert.equal(new Set(await Promise.all(reads)), new Set([1]));
+  const later = unended(chunk);
+  later.end('1');
+  assert.is(await readJson(request(later), 30_000), 1);
 });
 
 test('64 levels pass, 65 do not', () => {
