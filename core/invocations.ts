@@ -9,10 +9,10 @@ import type {
   InvocationServiceService,
 } from '../proto/gen/tabern/v1/invocations.pb.ts';
 import type { ProjectCaller, Service } from './call.ts';
+import type { Checks } from './checks.ts';
 import { isId, newId } from './ids.ts';
 import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
-import type { CheckParams } from './params.ts';
 import { pathId } from './path-id.ts';
 import { merged, plainParams, problemOf, type SessionParams } from './session-params.ts';
 import type { VersionRow } from './store/types/builds.ts';
@@ -29,7 +29,7 @@ const REGION = 'us-west-2';
 export type InvocationOptions = {
   store: Store;
   now: () => number;
-  checkParams: CheckParams;
+  checks: Checks;
   /** Invocations of a project that may wait. */
   queueMax: number;
   /** How long one may wait for a runner. */
@@ -39,7 +39,7 @@ export type InvocationOptions = {
 export function invocationService(
   options: InvocationOptions,
 ): Service<typeof InvocationServiceService, ProjectCaller> {
-  const { store, now, checkParams, queueMax, waitMs } = options;
+  const { store, now, checks, queueMax, waitMs } = options;
 
   async function find(text: string, projectId: string): Promise<InvocationRow> {
     const id = pathId('id', text);
@@ -57,8 +57,7 @@ export function invocationService(
       const version = await store.newestVersion({ functionId, projectId });
       if (!version) throw notFound('Function', functionId);
       const session = sessionParams(version, plainParams(request.sessionCreateParams));
-      const params = structuredClone(given);
-      checkParams(version, params); // fills in defaults
+      const params = await checks.params(version, given);
       const contextId = contextOf(session);
       if (contextId !== null) await findContext(store, { id: contextId, projectId });
       const at = now();

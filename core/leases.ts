@@ -14,6 +14,7 @@ import type {
   Work,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { MachineCaller, Service } from './call.ts';
+import type { Checks } from './checks.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
 import type { LeasedWork, WorkKind } from './store/types/leases.ts';
@@ -36,6 +37,7 @@ const ANSWER_MARGIN_MS = 500;
 
 export type LeaseOptions = {
   store: Store;
+  checks: Checks;
   now: () => number;
   leaseMs: number;
   /** Aborts when core closes: waiting polls answer at once. */
@@ -45,7 +47,7 @@ export type LeaseOptions = {
 export function runnerService(
   options: LeaseOptions,
 ): Service<typeof RunnerServiceService, MachineCaller> {
-  const { store, now, leaseMs } = options;
+  const { store, checks, now, leaseMs } = options;
 
   return {
     async registerRunner({ runnerId, instanceId }) {
@@ -105,8 +107,8 @@ export function runnerService(
     },
 
     async completeBuild({ leaseId, outcome }) {
-      const end = { leaseId, outcome: await buildOutcome(store, leaseId, outcome), at: now() };
-      return { accepted: await store.completeBuild(end) };
+      const checked = await buildOutcome({ store, checks }, leaseId, outcome);
+      return { accepted: await store.completeBuild({ leaseId, outcome: checked, at: now() }) };
     },
   };
 }

@@ -12,6 +12,7 @@ import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
 import { authenticator, hashOf, newApiKey } from './auth.ts';
 import { openBlobFiles, sweepBlobFiles } from './blobs/files.ts';
+import { openChecks } from './checks.ts';
 import type { CoreConfig } from './config.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { newId } from './ids.ts';
@@ -90,9 +91,10 @@ export async function startCore(
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, sweepMs }));
+  const checks = opened.use(openChecks());
   const closing = new AbortController();
   const handlers = allHandlers({
-    ...{ store, files, sealer, keys, log, now, leaseMs, queueMax },
+    ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax },
     authenticate: authenticator({ store, tokens, now }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     closing: closing.signal,

@@ -2,13 +2,14 @@
  * What runners report, made into what is stored. A handler's words are cut, never believed to be
  * small.
  */
-import { invalidField } from '../proto/errors.ts';
+import { Fault, invalidField } from '../proto/errors.ts';
 import type {
   CompleteBuildRequest,
   CompleteInvocationRequest,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Checks } from './checks.ts';
 import { cutUtf8 } from './delivery/envelope.ts';
-import { checkManifests } from './manifests.ts';
+import type { Checked } from './manifests.ts';
 import type { InvocationCause } from './store/types/invocations.ts';
 import type { BuildOutcome, InvocationOutcome } from './store/types/leases.ts';
 import type { Store } from './store/types.ts';
@@ -63,7 +64,7 @@ function resultsOutcome(json: string): InvocationOutcome {
  * lease's project.
  */
 export async function buildOutcome(
-  store: Store,
+  { store, checks }: { store: Store; checks: Checks },
   leaseId: string,
   reported: CompleteBuildRequest['outcome'],
 ): Promise<BuildOutcome> {
@@ -76,12 +77,20 @@ export async function buildOutcome(
     return { kind: 'failure', cause: { code, message: cutUtf8(message, MESSAGE_MAX_BYTES) } };
   }
   const { bundleBlobId, manifests } = reported.value;
-  const checked = checkManifests(manifests);
-  if (checked.kind === 'bad') return { kind: 'failure', cause: checked.cause };
   const [blob, lease] = await Promise.all([store.getBlob(bundleBlobId), store.findLease(leaseId)]);
   // A lease that is gone needs no check: its outcome is dropped.
-  if (lease && (blob?.kind !== 'BUNDLE' || blob.projectId !== lease.projectId)) {
+  if (!lease) return { kind: 'success', bundleBlobId, manifests: [] };
+  const checked = await checks.manifests(lease.projectId, manifests).catch(tooComplex);
+  if (checked.kind === 'bad') return { kind: 'failure', cause: checked.cause };
+  if (blob?.kind !== 'BUNDLE' || blob.projectId !== lease.projectId) {
     throw invalidField('bundleBlobId', 'must be a bundle written under this lease.');
   }
   return { kind: 'success', bundleBlobId, manifests: checked.manifests };
+}
+
+/** What could not be checked in time can neither be published nor checked later. */
+function tooComplex(error: unknown): Checked {
+  if (!(error instanceof Fault && error.reason === 'INVALID_FIELD')) throw error;
+  const message = 'The schemas of its functions are too complex to be checked.';
+  return { kind: 'bad', cause: { code: 'BUILD_ERROR', message } };
 }

@@ -16,13 +16,13 @@ import {
   onlyRunners,
   type Service,
 } from './call.ts';
+import type { Checks } from './checks.ts';
 import { contextService } from './contexts.ts';
 import { deliveryService } from './deliveries.ts';
 import { functionHandlers } from './functions.ts';
 import { invocationService } from './invocations.ts';
 import type { KeyPool } from './keys/pool.ts';
 import { runnerService } from './leases.ts';
-import { paramsChecker } from './params.ts';
 import { projectService } from './projects.ts';
 import type { Sealer } from './seal.ts';
 import { sessionService } from './sessions.ts';
@@ -37,6 +37,7 @@ export type Parts = {
   files: BlobFiles;
   sealer: Sealer;
   keys: KeyPool;
+  checks: Checks;
   authenticate: Authenticate;
   log: Log;
   now: () => number;
@@ -48,12 +49,12 @@ export type Parts = {
 };
 
 export function allHandlers(parts: Parts): AllHandlers {
-  const { store, files, sealer, keys, log, now, leaseMs, queueMax, closing } = parts;
+  const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
   const { authenticate, webhookAllow: allow } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
-  const invocations = invocationService({ ...work, checkParams: paramsChecker() });
-  const runners = runnerService({ store, now, leaseMs, closing });
+  const invocations = invocationService({ ...work, checks });
+  const runners = runnerService({ store, checks, now, leaseMs, closing });
 
   function behind<D extends Definition, C>(
     definition: D,

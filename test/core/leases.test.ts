@@ -1,6 +1,7 @@
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openChecks } from '../../core/checks.ts';
 import { runnerService } from '../../core/leases.ts';
 import type { Store } from '../../core/store/types.ts';
 import { Fault } from '../../proto/errors.ts';
@@ -78,7 +79,8 @@ test('work that was taken in the moment in which its caller left is put back', a
     },
   };
   const closing = new AbortController().signal;
-  const service = runnerService({ store, now: () => T0, leaseMs: 15_000, closing });
+  await using checks = openChecks();
+  const service = runnerService({ store, checks, now: () => T0, leaseMs: 15_000, closing });
   const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };
   const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });
   assert.is((await faultOf(left)).reason, 'CANCELLED');

@@ -1,0 +1,102 @@
+/** Checks of tenants' params by tenants' schemas: what may go wrong stays theirs. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openChecks } from '../../core/checks.ts';
+import { faultOf } from '../support/fault.ts';
+import { until } from '../support/poll.ts';
+
+const test = suite('core/checks');
+
+let versions = 0;
+const versionOf = (projectId: string, schema: object | null) => ({
+  id: `v${versions++}`,
+  projectId,
+  paramsSchema: schema && JSON.stringify(schema),
+});
+const PLAIN = { properties: { n: { type: 'integer', default: 3 } }, required: ['n'] };
+/** Doubles its time with each letter. */
+const HOSTILE = { properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
+const ENDLESS = { a: `${'a'.repeat(60)}!` };
+
+test('params come back with defaults; without a schema as they are', async () => {
+  await using checks = openChecks();
+  assert.equal(await checks.params(versionOf('p', PLAIN), { m: 1 }), { m: 1, n: 3 });
+  const params = { any: [1] };
+  assert.is(await checks.params(versionOf('p', null), params), params);
+});
+
+test('what does not hold is refused by its field', async () => {
+  await using checks = openChecks();
+  const fault = await faultOf(checks.params(versionOf('p', PLAIN), { n: 'x' }));
+  assert.is(fault.reason, 'INVALID_FIELD');
+  assert.is(fault.facts['field'], 'params/n');
+});
+
+test('a pattern that never ends is ended, and this thread goes on meanwhile', async () => {
+  await using checks = openChecks({ checkMaxMs: 100 });
+  const hostile = versionOf('bad', HOSTILE);
+  const ended = faultOf(checks.params(hostile, ENDLESS));
+  let turns = 0;
+  const other = checks.params(versionOf('good', PLAIN), {});
+  const ticking = setInterval(() => (turns += 1), 5);
+  const fault = await ended;
+  clearInterval(ticking);
+  assert.is(fault.reason, 'INVALID_FIELD');
+  assert.match(fault.message, /too long/);
+  assert.ok(turns > 5, `${turns} turns of the loop`);
+  assert.equal(await other, { n: 3 }, 'the neighbour is served by the next thread');
+});
+
+test('its project waits then, and no other does', async () => {
+  await using checks = openChecks({ checkMaxMs: 100, pauseMs: 60_000 });
+  const hostile = versionOf('bad', HOSTILE);
+  const all = [1, 2, 3].map(() => faultOf(checks.params(hostile, ENDLESS)));
+  const startedAt = performance.now();
+  for (const fault of await Promise.all(all)) assert.match(fault.message, /too long/);
+  assert.match((await faultOf(checks.params(hostile, { a: 'a' }))).message, /too long/);
+  assert.ok(performance.now() - startedAt < 5_000);
+  assert.equal(await checks.params(versionOf('good', PLAIN), {}), { n: 3 });
+});
+
+test('a project is heard again after its pause', async () => {
+  await using checks = openChecks({ checkMaxMs: 100, pauseMs: 1 });
+  const hostile = versionOf('bad', HOSTILE);
+  await faultOf(checks.params(hostile, ENDLESS));
+  const heard = () => checks.params(hostile, { a: 'aa' }).catch(() => undefined);
+  assert.equal(await until(heard, 5_000), { a: 'aa' });
+});
+
+test('projects take turns', async () => {
+  await using checks = openChecks();
+  const [a, b] = [versionOf('a', PLAIN), versionOf('b', PLAIN)];
+  const order: string[] = [];
+  const ask = (version: typeof a) =>
+    checks.params(version, {}).then(() => order.push(version.projectId));
+  await Promise.all([ask(a), ask(a), ask(a), ask(a), ask(b)]);
+  assert.ok(order.indexOf('b') <= 1, order.join());
+});
+
+test('a schema that refers to itself without end is the tenant’s fault', async () => {
+  await using checks = openChecks();
+  const endless = { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' };
+  const fault = await faultOf(checks.params(versionOf('p', endless), {}));
+  assert.is(fault.reason, 'INVALID_FIELD');
+});
+
+test('manifests are checked there too', async () => {
+  await using checks = openChecks();
+  const found = [{ name: 'f', sessionConfigJson: '', paramsSchemaJson: '{"type":"nothing"}' }];
+  const checked = await checks.manifests('p', found);
+  assert.is(checked.kind === 'bad' && checked.cause.code, 'BUILD_ERROR');
+  assert.is((await checks.manifests('p', [])).kind, 'bad');
+});
+
+test('closing answers those who wait', async () => {
+  const checks = openChecks();
+  const waiting = faultOf(checks.params(versionOf('p', HOSTILE), ENDLESS));
+  await checks[Symbol.asyncDispose]();
+  assert.is((await waiting).reason, 'DRAINING');
+  assert.is((await faultOf(checks.params(versionOf('p', PLAIN), {}))).reason, 'DRAINING');
+});
+
+test.run();
