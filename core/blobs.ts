@@ -15,7 +15,7 @@ import type { Store } from './store/types.ts';
 
 /** In bytes. Sources: reference.md 2.4 (25 MB), blobs.proto. */
 const MAX_BYTES: Record<BlobKind, number> = {
-  BUILD_ARCHIVE: 25 * 1_000_000,
+  BUILD_ARCHIVE: 25 << 20,
   BUNDLE: 32 << 20,
 };
 
