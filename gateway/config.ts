@@ -25,6 +25,8 @@ export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
 export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 /** In bytes, of the `metadata` part beside it. Ours. */
 export const METADATA_MAX_BYTES = 64 * 1024;
+/** In bytes, of the form: the archive, its metadata, and what multipart puts around them. */
+export const UPLOAD_MAX_BYTES = ARCHIVE_MAX_BYTES + METADATA_MAX_BYTES + 64 * 1024;
 /** In characters, path and query. Ours: no published client comes near it. */
 export const URL_MAX_CHARS = 8 * 1024;
 /**
@@ -36,6 +38,9 @@ export const HEADERS_MAX_BYTES = 32 * 1024;
 export const JSON_DEPTH_MAX = 64;
 /** A request ends after this, also in core. */
 export const REQUEST_TIMEOUT_MS = 30_000;
+/** Uploads at once, of one key and of all: what they may take of disk and time. Ours. */
+export const UPLOADS_OF_KEY_MAX = 8;
+export const UPLOADS_MAX = 64;
 /** An upload of 25 MB ends after this: enough for a line of 1 Mbit/s. Ours. */
 export const UPLOAD_TIMEOUT_MS = 300_000;
 /** An upload that sends nothing for this long ends. */

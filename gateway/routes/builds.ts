@@ -1,48 +1,36 @@
 /**
- * POST /v1/functions/builds: multipart with `metadata` (JSON text) and `archive` (gzip tar), in
- * either order. The archive streams into BlobService as it arrives; its stream ends well only after
- * the whole form proved good, so a form that is cut off, too large or wrong leaves no blob. Wire
- * facts: reference.md 3.4.
+ * POST /v1/functions/builds: the archive streams into BlobService as it arrives; its stream ends
+ * well only after the whole form proved good, so a form that is cut off, too large or wrong leaves
+ * no blob. Wire facts: reference.md 3.4.
  */
-import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
-import type { DescMessage, FileRegistry } from '@bufbuild/protobuf';
+import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
-import busboy from 'busboy';
-import { asFault, Fault, invalidField } from '../../proto/errors.ts';
+import { Fault, invalidField } from '../../proto/errors.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { FunctionServiceService } from '../../proto/gen/tabern/v1/functions.pb.ts';
 import { must } from '../../proto/must.ts';
 import type { Clients } from '../../proto/services.ts';
 import type { State } from '../auth.ts';
-import { parseJson, tooLarge } from '../body.ts';
+import { tooLarge } from '../body.ts';
 import {
   ARCHIVE_MAX_BYTES,
-  METADATA_MAX_BYTES,
-  UPLOAD_IDLE_MS,
   UPLOAD_TIMEOUT_MS,
+  UPLOADS_MAX,
+  UPLOADS_OF_KEY_MAX,
 } from '../config.ts';
 import { render } from '../contract.ts';
-import { checkBody } from '../schema.ts';
+import { chunksOf, type Form, openForm } from './form.ts';
 
 export const BUILDS_PATH = '/v1/functions/builds';
-/** In bytes: the archive, its metadata, and what multipart puts around them. */
-export const UPLOAD_MAX_BYTES = ARCHIVE_MAX_BYTES + METADATA_MAX_BYTES + 64 * 1024;
-
-type Metadata = { entrypoint: string; projectId: string | undefined };
-type Form = Disposable & {
-  /** The archive's bytes; rejects when the form ends without one. */
-  archive: Promise<Readable>;
-  /** Settles when the whole form was read. */
-  metadata: Promise<Metadata>;
-};
 
 /** Serves the upload of one build. */
 export function createBuild(clients: Clients, registry: FileRegistry): RouterMiddleware<State> {
   const input = must(registry.getMessage('tabern.v1.CreateBuildRequest'), 'CreateBuildRequest');
   const output = must(registry.getMessage('tabern.v1.CreateBuildResponse'), 'CreateBuildResponse');
+  const enter = uploadSlots();
   return async (ctx) => {
     const options = must(ctx.state.call, 'a key')(UPLOAD_TIMEOUT_MS);
+    using _ = enter(options.metadata?.['x-svc-api-key'] ?? '');
     using form = openForm(ctx.req, input);
     const { blobId } = await clients.blobs.writeBlob(blobOf(form), options);
     const { entrypoint, projectId } = await form.metadata;
@@ -56,6 +44,29 @@ export function createBuild(clients: Clients, registry: FileRegistry): RouterMid
   };
 }
 
+/** A place for one upload until it is disposed of. Throws CONCURRENCY_LIMIT when there is none. */
+function uploadSlots(): (key: string) => Disposable {
+  const running = new Map<string, number>();
+  let total = 0;
+  return (key) => {
+    const own = running.get(key) ?? 0;
+    const max = own >= UPLOADS_OF_KEY_MAX ? UPLOADS_OF_KEY_MAX : UPLOADS_MAX;
+    if (own >= UPLOADS_OF_KEY_MAX || total >= UPLOADS_MAX) {
+      throw new Fault('CONCURRENCY_LIMIT', `Max concurrent uploads (${max}) reached.`, { max });
+    }
+    running.set(key, own + 1);
+    total += 1;
+    return {
+      [Symbol.dispose]() {
+        const left = (running.get(key) ?? 1) - 1;
+        if (left === 0) running.delete(key);
+        else running.set(key, left);
+        total -= 1;
+      },
+    };
+  };
+}
+
 async function* blobOf(form: Form): AsyncGenerator<WriteBlobRequest> {
   yield { part: { $case: 'header', value: { kind: 'BUILD_ARCHIVE' } } };
   let size = 0;
@@ -66,152 +77,6 @@ async function* blobOf(form: Form): AsyncGenerator<WriteBlobRequest> {
   }
   if (size === 0) throw invalidField('archive', 'must not be empty.');
   await form.metadata;
-}
-
-function openForm(request: IncomingMessage, input: DescMessage): Form {
-  const parser = openParser(request);
-  const archive = Promise.withResolvers<Readable>();
-  const metadata = Promise.withResolvers<Metadata>();
-  const fail = (fault: Fault) => {
-    archive.reject(fault);
-    metadata.reject(fault);
-    archive.promise.then((part) => part.destroy(fault), ignore);
-    request.unpipe(parser);
-    request.resume();
-  };
-  metadata.promise.catch(ignore);
-  const idle = setTimeout(
-    () => fail(new Fault('REQUEST_TIMEOUT', 'The upload took too long to arrive.')),
-    UPLOAD_IDLE_MS,
-  );
-  request.on('data', () => idle.refresh());
-  // A request that arrived whole closes too, often before its parts are read.
-  request.once('close', () => {
-    if (!request.complete) fail(new Fault('CANCELLED', 'The client left.'));
-  });
-  readParts(parser, { archive: archive.resolve, metadata: metadata.resolve, fail }, input);
-  request.pipe(parser);
-  return {
-    archive: archive.promise,
-    metadata: metadata.promise,
-    [Symbol.dispose]() {
-      clearTimeout(idle);
-      fail(new Fault('CANCELLED', 'The upload ended.'));
-    },
-  };
-}
-
-type Found = {
-  archive(part: Readable): void;
-  metadata(metadata: Metadata): void;
-  fail(fault: Fault): void;
-};
-
-/**
- * Tells what it finds: the archive as it begins, the metadata when the whole form proved good, or
- * the first Fault.
- */
-function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): void {
-  let archive: Readable | undefined;
-  let metadata: Metadata | undefined;
-  const take = (text: string) => {
-    try {
-      if (metadata) throw invalidField('metadata', 'must be given once.');
-      metadata = metadataOf(text, input);
-    } catch (error) {
-      found.fail(asFault(error));
-    }
-  };
-  parser.on('field', (name, text) => {
-    if (name === 'metadata') take(text);
-  });
-  parser.on('file', (name, part) => {
-    part.on('error', ignore);
-    if (name === 'metadata') {
-      textOf(part).then(take, found.fail);
-    } else if (name === 'archive' && !archive) {
-      archive = part;
-      found.archive(part);
-    } else {
-      if (name === 'archive') found.fail(invalidField('archive', 'must be given once.'));
-      part.resume();
-    }
-  });
-  parser.on('error', (cause) => {
-    found.fail(malformed(cause));
-  });
-  parser.once('close', () => {
-    if (!archive) found.fail(invalidField('archive', 'is required.'));
-    else if (!metadata) found.fail(invalidField('metadata', 'is required.'));
-    else found.metadata(metadata);
-  });
-}
-
-/**
- * Whoever awaits the form sees its Fault; when the upload ended for another reason nobody does, and
- * that is no bug.
- */
-function ignore(): void {}
-
-function openParser(request: IncomingMessage): busboy.Busboy {
-  const type = request.headers['content-type'] ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(type)) {
-    throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be multipart/form-data.');
-  }
-  try {
-    return busboy({
-      headers: request.headers,
-      limits: { fieldSize: METADATA_MAX_BYTES + 1, fields: 8, files: 3, parts: 16 },
-    });
-  } catch (cause) {
-    throw new Fault('MALFORMED_REQUEST', 'The multipart boundary is missing.', {}, cause);
-  }
-}
-
-/** Only these two: no other field of the request may be set from outside. */
-function metadataOf(text: string, input: DescMessage): Metadata {
-  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) throw invalidField('metadata', 'is too large.');
-  const { entrypoint, projectId } = checkBody(input, metadataJson(text), false);
-  if (typeof entrypoint !== 'string') throw invalidField('metadata.entrypoint', 'is required.');
-  return { entrypoint, projectId: typeof projectId === 'string' ? projectId : undefined };
-}
-
-function metadataJson(text: string) {
-  try {
-    return parseJson(Buffer.from(text));
-  } catch (cause) {
-    throw new Fault(
-      'INVALID_FIELD',
-      '`metadata` must be a JSON object.',
-      { field: 'metadata' },
-      cause,
-    );
-  }
-}
-
-/** A client may send the metadata as a file part; `metadataOf` refuses one that is cut here. */
-async function textOf(part: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of chunksOf(part)) {
-    if (size <= METADATA_MAX_BYTES) chunks.push(chunk);
-    size += chunk.length;
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-/** The bytes of a part. When the form breaks off, the parser destroys it with its own error. */
-async function* chunksOf(part: Readable): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of part) yield chunk;
-  } catch (error) {
-    throw error instanceof Fault ? error : malformed(error);
-  }
-}
-
-function malformed(cause: unknown): Fault {
-  const message = 'The body is not valid multipart/form-data.';
-  return new Fault('MALFORMED_REQUEST', message, {}, cause);
 }
 
 /** Its part of the OpenAPI description. */
@@ -239,6 +104,10 @@ export const BUILDS_PATHS = {
         202: {
           description: 'The build.',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Build' } } },
+        },
+        default: {
+          description: 'See statusCode.',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
         },
       },
     },
