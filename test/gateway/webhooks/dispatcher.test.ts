@@ -1,56 +1,17 @@
 /** The sender on a real core, over its bytes: commit -> POST -> attempt on record. */
-import { readFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { DispatcherOptions } from '../../../gateway/webhooks/dispatcher.ts';
-import { startDispatcher } from '../../../gateway/webhooks/dispatcher.ts';
-import { cidrList } from '../../../proto/addresses.ts';
 import { Fault } from '../../../proto/errors.ts';
-import { DeliveryServiceService } from '../../../proto/gen/tabern/v1/deliveries.pb.ts';
-import { openLog } from '../../../proto/log.ts';
-import { local } from '../../../proto/rpc.ts';
-import { bootDeliveries } from '../../support/deliveries.ts';
+import { bootDispatch } from '../../support/dispatch.ts';
 import { until } from '../../support/poll.ts';
-import { startReceiver } from '../../support/receiver.ts';
 
 const dispatcher = suite('gateway/webhooks/dispatcher');
-const log = openLog({ role: 'test', level: 'silent' });
-const allow = cidrList(['127.0.0.0/8']);
-
-/** Core's delivery service on a bare store, a receiver, and senders to start. */
-async function boot() {
-  await using opened = new AsyncDisposableStack();
-  const receiver = opened.use(await startReceiver());
-  const core = opened.use(bootDeliveries(allow));
-  const { service, caller } = core;
-  const metadata: string[] = [];
-  const client = local(
-    DeliveryServiceService,
-    {
-      claimDeliveries: (request, call) => {
-        metadata.push(call.metadata['authorization'] ?? '');
-        return service.claimDeliveries(request, { ...caller, call });
-      },
-      reportAttempts: (request, call) => service.reportAttempts(request, { ...caller, call }),
-    },
-    { onError: (error) => log.error(error), verify: true },
-  );
-  const ca = readFileSync(receiver.caPath, 'utf8');
-  const start = (options: Partial<DispatcherOptions> = {}) =>
-    startDispatcher({ client, token: 'token', senderId: 'one', allow, ca, log, ...options });
-  const states = () => core.states().map(({ state }) => state);
-  const parts = opened.move();
-  return {
-    ...{ receiver, core, client, metadata, start, states },
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
-  };
-}
 
 dispatcher(
   'an event arrives, verifies over its raw bytes, and its attempt is on record',
   async () => {
-    await using app = await boot();
+    await using app = await bootDispatch();
     await using _ = app.start();
     const webhook = await app.core.addWebhook(app.receiver.url);
     app.core.emit({ status: 'COMPLETED', results: { title: 'Ünïcode 🦊' } });
@@ -68,7 +29,7 @@ dispatcher(
 );
 
 dispatcher('a failure is tried again with the same id and bytes, and a new signature', async () => {
-  await using app = await boot();
+  await using app = await bootDispatch();
   app.receiver.script(500);
   await using _ = app.start();
   const webhook = await app.core.addWebhook(app.receiver.url);
@@ -86,7 +47,7 @@ dispatcher('a failure is tried again with the same id and bytes, and a new signa
 });
 
 dispatcher('a hundred events each arrive once', async () => {
-  await using app = await boot();
+  await using app = await bootDispatch();
   await app.core.addWebhook(app.receiver.url);
   await app.core.addWebhook(`${app.receiver.url}/second`);
   for (let n = 0; n < 50; n += 1) app.core.emit({ n });
@@ -96,8 +57,8 @@ dispatcher('a hundred events each arrive once', async () => {
   assert.equal([ids.length, new Set(ids).size], [100, 100]);
 });
 
-dispatcher('a hung endpoint does not hold up another', async () => {
-  await using app = await boot();
+dispatcher('slow-endpoint-isolation: a hung endpoint does not hold up another', async () => {
+  await using app = await bootDispatch();
   app.receiver.script(...Array.from({ length: 8 }, () => () => {}));
   await app.core.addWebhook(`${app.receiver.url}/hung`);
   for (let n = 0; n < 20; n += 1) app.core.emit();
@@ -110,7 +71,7 @@ dispatcher('a hung endpoint does not hold up another', async () => {
 });
 
 dispatcher('a report that core does not take is made again until it does', async () => {
-  await using app = await boot();
+  await using app = await bootDispatch();
   let refusals = 2;
   const reportAttempts: typeof app.client.reportAttempts = async (request, options) => {
     if (refusals === 0) return app.client.reportAttempts(request, options);
@@ -125,7 +86,7 @@ dispatcher('a report that core does not take is made again until it does', async
 });
 
 dispatcher('a core that is away is asked again', async () => {
-  await using app = await boot();
+  await using app = await bootDispatch();
   let refusals = 2;
   const claimDeliveries: typeof app.client.claimDeliveries = async (request, options) => {
     if (refusals === 0) return app.client.claimDeliveries(request, options);
@@ -139,7 +100,7 @@ dispatcher('a core that is away is asked again', async () => {
 });
 
 dispatcher('close lets an attempt end, reports it, and sends nothing after', async () => {
-  await using app = await boot();
+  await using app = await bootDispatch();
   const sender = app.start();
   app.receiver.script((response) => void setTimeout(() => response.writeHead(204).end(), 300));
   await app.core.addWebhook(app.receiver.url);
@@ -154,7 +115,7 @@ dispatcher('close lets an attempt end, reports it, and sends nothing after', asy
 });
 
 dispatcher('close cuts an attempt that does not end', async () => {
-  await using app = await boot();
+  await using app = await bootDispatch();
   const sender = app.start({ attemptsEndMs: 50 });
   app.receiver.script(() => {});
   await app.core.addWebhook(app.receiver.url);

@@ -32,7 +32,8 @@ for (const status of [200, 201, 204, 299]) {
 }
 
 for (const status of [300, 301, 302, 303, 307, 308, 400, 404, 410, 429, 500, 503]) {
-  sending(`${status} is failure, and where it points to is not asked`, async () => {
+  const what = status < 400 ? 'redirect-is-failure: ' : '';
+  sending(`${what}${status} is failure, and where it points to is not asked`, async () => {
     await using app = await bootSend();
     app.receiver.script((response) =>
       response.writeHead(status, { location: `${app.receiver.url}/next` }).end('no'),
@@ -44,6 +45,24 @@ for (const status of [300, 301, 302, 303, 307, 308, 400, 404, 410, 429, 500, 503
     assert.is(result.response.toString(), 'no');
     assert.is(app.receiver.requests.length, 1);
   });
+}
+
+for (const [status, header, wanted] of [
+  [500, 'abort-message', true],
+  [400, 'abort-message', true],
+  [500, 'later', false],
+  [204, 'abort-message', false],
+] as const) {
+  sending(
+    `${status} with webhook-delivery: ${header} ${wanted ? 'ends' : 'does not end'} it`,
+    async () => {
+      await using app = await bootSend();
+      app.receiver.script((response) =>
+        response.writeHead(status, { 'webhook-delivery': header }).end(),
+      );
+      assert.is((await app.post()).abortMessage, wanted);
+    },
+  );
 }
 
 const silent: Answer = () => {};
