@@ -1,6 +1,6 @@
 /**
  * Core: owns the state and is its only writer. Start is recovery, there is no other path: take the
- * lock, migrate, recount the queues, give each lease a full term, remove files without a row,
+ * lock, migrate, recount the queues, give each lease a full term, remove files that nobody names,
  * listen. When a commit fails, the outcome of what waited is unknown: it is said so, and the
  * process ends with code 70.
  */
@@ -11,7 +11,8 @@ import type { Log } from '../proto/log.ts';
 import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
 import { authenticator, hashOf, newApiKey } from './auth.ts';
-import { openBlobFiles, sweepBlobFiles } from './blobs/files.ts';
+import { openBlobFiles } from './blobs/files.ts';
+import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
 import type { CoreConfig } from './config.ts';
 import { startHeartbeat } from './heartbeat.ts';
@@ -85,9 +86,7 @@ export async function startCore(
   };
   const folder = join(dataDir, 'blobs');
   const files = await openBlobFiles(folder);
-  const orphans = await sweepBlobFiles(folder, (ids) => store.knownBlobs(ids), now());
-  if (orphans > 0) log.info({ orphans }, 'removed files that no row names');
-
+  opened.use(await startBlobSweep({ store, files, folder, log, now }));
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, sweepMs }));

@@ -3,16 +3,23 @@ import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openBlobFiles } from '../../core/blobs/files.ts';
+import { startBlobSweep } from '../../core/blobs/sweep.ts';
+import { readCoreConfig } from '../../core/config.ts';
 import { newId } from '../../core/ids.ts';
+import { startCore } from '../../core/main.ts';
 import { Channel } from '../../proto/grpc.ts';
+import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import type { CallOptions } from '../../proto/rpc.ts';
 import { remoteClients } from '../../proto/services.ts';
 import { faultOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
+import { tempDirectory } from '../support/temp.ts';
 import { type Booted, blobParts, boot } from './boot.ts';
 
 const test = suite('core/blobs');
+const silent = openLog({ role: 'core', level: 'silent' });
 
 async function read(app: Booted, blobId: string, options: CallOptions): Promise<string> {
   const chunks: Buffer[] = [];
@@ -107,6 +114,48 @@ test('an upload that is cut short over gRPC leaves nothing', async () => {
   const options = { ...app.asProject, signal: leaving.signal };
   assert.is((await faultOf(blobs.writeBlob(endless(), options))).reason, 'CANCELLED');
   await until(() => readdirSync(folder).length === 0, 5_000);
+});
+
+test('an hour later, what no build names is gone, row and file; the rest stays', async () => {
+  await using app = await boot();
+  await app.publish({ name: 'f' });
+  const used = readdirSync(join(app.dir, 'blobs')).sort();
+  assert.is(used.length, 2, 'archive and bundle');
+  const refused = await app.upload('refused');
+  app.clock.advance(3_600_001);
+  const fresh = await app.upload('fresh');
+  await app.core.close();
+  const env = { TABERN_DATA: app.dir };
+  await using again = await startCore(readCoreConfig(env), silent, { now: app.clock.now });
+  assert.equal(readdirSync(join(app.dir, 'blobs')).sort(), [...used, fresh].sort());
+  const wanted = { entrypoint: 'index.ts', archiveBlobId: refused };
+  const late = again.clients.functions.createBuild(wanted, app.asProject);
+  assert.is((await faultOf(late)).message, 'Archive not found.');
+});
+
+test('the sweep goes on while core runs', async () => {
+  const folder = tempDirectory();
+  const removed: string[] = [];
+  const store = {
+    knownBlobs: async () => [],
+    removeUnusedBlobs: async () => batches.shift() ?? [],
+  };
+  const batches = [[], ['a']];
+  const files = {
+    ...(await openBlobFiles(folder.path)),
+    remove: async (id: string) => void removed.push(id),
+  };
+  const times = { now: Date.now, periodMs: 1 };
+  await using sweep = await startBlobSweep({
+    store,
+    files,
+    folder: folder.path,
+    log: silent,
+    ...times,
+  });
+  assert.ok(sweep);
+  await until(() => removed.length === 1, 5_000);
+  await folder[Symbol.asyncDispose]();
 });
 
 test.run();

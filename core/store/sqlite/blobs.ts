@@ -10,9 +10,21 @@ export function blobOps({ db }: Tx): BlobOps {
     SELECT id, project_id AS projectId, kind, size, sha256, created_at AS createdAt
     FROM blobs WHERE id = ?`);
   const known = db.prepare<[string]>('SELECT 1 FROM blobs WHERE id = ?');
+  // Indexes builds_by_archive and builds_by_bundle.
+  const removeUnused = db
+    .prepare<[{ before: number; max: number }], string>(`
+      DELETE FROM blobs WHERE id IN (
+        SELECT id FROM blobs
+        WHERE created_at < @before
+          AND NOT EXISTS (SELECT 1 FROM builds WHERE archive_blob_id = blobs.id)
+          AND NOT EXISTS (SELECT 1 FROM builds WHERE bundle_blob_id = blobs.id)
+        LIMIT @max)
+      RETURNING id`)
+    .pluck();
   return {
     addBlob: (blob) => void insert.run(blob),
     getBlob: (id) => byId.get(id),
     knownBlobs: (ids) => ids.filter((id) => known.get(id) !== undefined),
+    removeUnusedBlobs: (wanted) => removeUnused.all(wanted),
   };
 }

@@ -18,4 +18,6 @@ export type BlobOps = {
   getBlob(id: string): BlobRow | undefined;
   /** Those of the ids that have a row. */
   knownBlobs(ids: string[]): string[];
+  /** Removes rows older than that which no build names, `max` at most; answers their ids. */
+  removeUnusedBlobs(wanted: { before: number; max: number }): string[];
 };
