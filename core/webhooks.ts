@@ -10,13 +10,15 @@ import { checkEndpoint } from '../proto/endpoint.ts';
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { Webhook, WebhookServiceService } from '../proto/gen/tabern/v1/webhooks.pb.ts';
 import { must } from '../proto/must.ts';
-import { notBuilt } from '../proto/rpc.ts';
 import type { ProjectCaller, Service } from './call.ts';
 
 import { SECRET_BYTES, writeSecret } from './delivery/sign.ts';
+import { deliveryViews } from './delivery-views.ts';
 import { newId } from './ids.ts';
+import { listenerHandlers } from './listeners.ts';
 import { readPage } from './page.ts';
 import { pathId } from './path-id.ts';
+import { replayHandlers } from './replays.ts';
 import type { Sealer } from './seal.ts';
 import type { WebhookRow, WrittenWebhook } from './store/types/webhooks.ts';
 import type { Store } from './store/types.ts';
@@ -46,6 +48,8 @@ type Options = {
   now: () => number;
   /** Addresses that are allowed beside the public ones. */
   allow: BlockList;
+  /** Aborts when core closes. */
+  closing?: AbortSignal;
 };
 
 /** The place a secret is sealed for. */
@@ -103,13 +107,15 @@ export function webhookService(
       return { secret: await rotate(options, wanted(id, caller), revokeImmediately) };
     },
 
-    enableWebhook: notBuilt,
-    sendTest: notBuilt,
-    listDeliveries: notBuilt,
-    getDelivery: notBuilt,
-    replayDelivery: notBuilt,
-    recoverDeliveries: notBuilt,
-    listEvents: notBuilt,
+    async enableWebhook({ id }, caller) {
+      const row = await store.enableWebhook({ ...wanted(id, caller), at: now() });
+      if (!row) throw notFound('Webhook', id);
+      return { webhook: toProto(row) };
+    },
+
+    ...deliveryViews(store),
+    ...replayHandlers(store, now),
+    ...listenerHandlers(options),
   };
 }
 

@@ -10,7 +10,10 @@ import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
 import type { InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
+import type { ListenerOps } from './types/listeners.ts';
 import type { ProjectOps } from './types/projects.ts';
+import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
+import type { RetentionOps } from './types/retention.ts';
 import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
@@ -28,7 +31,11 @@ export type StoreOps = ProjectOps &
   LogOps &
   BlobOps &
   WebhookOps &
-  DeliveryOps;
+  DeliveryOps &
+  DeliveryViewOps &
+  ReplayOps &
+  ListenerOps &
+  RetentionOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

@@ -4,11 +4,15 @@ import { blobOps } from './blobs.ts';
 import { buildOps } from './builds.ts';
 import { contextOps } from './contexts.ts';
 import { deliveryOps } from './deliveries.ts';
+import { deliveryViewOps } from './delivery-views.ts';
 import { functionOps } from './functions.ts';
 import { invocationOps } from './invocations.ts';
 import { leaseOps } from './leases.ts';
+import { listenerOps } from './listeners.ts';
 import { logOps } from './logs.ts';
 import { projectOps } from './projects.ts';
+import { replayOps } from './replays.ts';
+import { retentionOps } from './retention.ts';
 import { sessionOps } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
@@ -17,6 +21,10 @@ export function allOps(tx: Tx): StoreOps {
   return {
     ...contextOps(tx),
     ...deliveryOps(tx),
+    ...deliveryViewOps(tx),
+    ...replayOps(tx),
+    ...listenerOps(tx),
+    ...retentionOps(tx),
     ...projectOps(tx),
     ...sessionOps(tx),
     ...buildOps(tx),

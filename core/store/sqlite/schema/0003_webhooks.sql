@@ -51,6 +51,7 @@ CREATE TABLE events (
 ) STRICT;
 -- A repeated terminal report cannot make a second event; of tests a webhook has many.
 CREATE UNIQUE INDEX events_once ON events (resource_id, type) WHERE type <> 'webhooks.test';
+CREATE INDEX events_by_resource ON events (resource_id);
 CREATE INDEX events_by_project ON events (project_id, seq);
 CREATE INDEX events_by_age ON events (created_at);
 
