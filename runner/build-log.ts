@@ -86,8 +86,3 @@ export function openBuildLog(options: {
     },
   };
 }
-
-/** The text without a directory of this machine: what is left are paths within it. */
-export function within(text: string, directory: string): string {
-  return text.replaceAll(`${directory}/`, '').replaceAll(directory, '.');
-}

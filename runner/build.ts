@@ -21,6 +21,7 @@ import { type Bundle, bundle } from './bundle.ts';
 import { BundleError } from './bundle-error.ts';
 import { BuildFailure } from './failure.ts';
 import { install } from './install.ts';
+import type { Jail } from './jail/ladder.ts';
 import { readManifests } from './manifest.ts';
 import { retried } from './retry.ts';
 
@@ -48,8 +49,6 @@ export type Introspector = {
 export type BuildConfig = {
   /** Of this runner instance: what is in it does not outlive it. */
   runDirectory: string;
-  /** Kept over instances. */
-  cacheDirectory: string;
   /** The operator's environment: PATH, and what npm is told by npm_config_*. */
   env: Env;
 };
@@ -59,6 +58,7 @@ export type BuildDeps = {
   /** Carries the runner's token. */
   call: CallOptions;
   hosts: Introspector;
+  jail: Jail;
   config: BuildConfig;
   log: Log;
   /** Aborts when the lease is lost or the runner stops. */
@@ -102,10 +102,9 @@ async function build(step: Omit<Step, 'directory'>): Promise<Outcome> {
 }
 
 async function steps(step: Step): Promise<Outcome> {
-  const { work, directory, lines, signal, config } = step;
+  const { work, directory, lines, signal, config, jail } = step;
   const root = join(directory, 'project');
-  const home = join(directory, 'home');
-  await Promise.all([mkdir(root), mkdir(home)]);
+  await Promise.all([mkdir(root), mkdir(join(directory, 'home'))]);
 
   const archive = join(directory, 'archive.tgz');
   await download(step, archive);
@@ -113,8 +112,7 @@ async function steps(step: Step): Promise<Outcome> {
   lines.line('info', `unpacked ${entries} entries`);
   await checkEntrypoint(root, work.entrypoint);
 
-  const { cacheDirectory, env } = config;
-  await install({ root, home, cacheDirectory, env, log: lines, signal });
+  await install({ directory, jail, env: config.env, log: lines, signal });
 
   const outFile = join(directory, 'bundle.mjs');
   const made = await compile(step, { root, outFile });

@@ -89,7 +89,7 @@ async function lease(options: {
 }): Promise<void> {
   const { config, log, ends, core, machine } = options;
   const { clients, call } = core;
-  const { chromes, hosts, runDir } = machine;
+  const { chromes, hosts, jail, runDir } = machine;
   const cacheDir = join(config.dataDir, 'cache');
   const now = Date.now;
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
@@ -101,7 +101,7 @@ async function lease(options: {
   log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
 
   const shared = { ...core, runner, leases, log, signal: ends.asked };
-  const build = { runDirectory: runDir, cacheDirectory: cacheDir, env: config.env };
+  const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({
       ...shared,
@@ -120,7 +120,8 @@ async function lease(options: {
       async run({ leaseId, item }: Work, lost) {
         if (item?.$case !== 'build') return;
         const signal = AbortSignal.any([lost, ends.stopped]);
-        await runBuild(item.value, leaseId, { clients, call, hosts, config: build, log, signal });
+        const deps = { clients, call, hosts, jail, config: build, log, signal };
+        await runBuild(item.value, leaseId, deps);
       },
     }),
   ]);

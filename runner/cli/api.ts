@@ -15,7 +15,7 @@ export type Json = Readonly<Record<string, unknown>>;
 export type LogLine = { message: string; timestamp: number; level?: string };
 
 export type Api = {
-  get(path: string): Promise<Json>;
+  get(path: string, signal?: AbortSignal): Promise<Json>;
   /** An object goes as JSON, a form as multipart. */
   post(path: string, body: Json | FormData): Promise<Json>;
   /** Asks every pollMs until `isOver`, bridging short absences of the service. */
@@ -33,27 +33,30 @@ export class ApiError extends CliError {
 }
 
 export function openApi(service: { baseUrl: string; apiKey: string; pollMs: number }): Api {
-  async function request(method: string, path: string, body?: Json | FormData): Promise<Json> {
+  type More = { body?: Json | FormData; signal?: AbortSignal | undefined };
+  async function request(method: string, path: string, more: More = {}): Promise<Json> {
+    const { body, signal } = more;
     const headers: Record<string, string> = {
       'x-svc-api-key': service.apiKey,
       accept: 'application/json',
     };
     const isForm = body instanceof FormData;
     if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
+    const late = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
     const answer = await reach(service.baseUrl, path, {
       method,
       headers,
       redirect: 'manual',
-      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      signal: signal === undefined ? late : AbortSignal.any([signal, late]),
       ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     });
     return read(answer);
   }
 
-  const get = (path: string) => request('GET', path);
+  const get = (path: string, signal?: AbortSignal) => request('GET', path, { signal });
   return {
     get,
-    post: (path, body) => request('POST', path, body),
+    post: (path, body) => request('POST', path, { body }),
     async poll(path, isOver) {
       for (let failures = 0; ; ) {
         try {
@@ -128,7 +131,7 @@ function parsed(text: string): Json | undefined {
 }
 
 /** What a restart of the service looks like from outside. */
-function isPassing(error: unknown): boolean {
+export function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.statusCode === 0 || error.statusCode === 429 || error.statusCode >= 500;
 }

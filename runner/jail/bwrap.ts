@@ -8,6 +8,7 @@
  * cannot pass); then setpriv drops to the uid and the inner one builds the jail. Where root may not
  * mount (a container), the inner one alone is tried.
  */
+import type { Writable } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import type { Exit, Jail, JailSpec, Rung } from './ladder.ts';
 import { giveTo, start } from './launch.ts';
@@ -73,16 +74,20 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
       }
       const limits = limitArgv(tools.prlimit, spec.limits, lent !== undefined);
       const isStaged = way === 'staged' && lent !== undefined;
+      const { stdio: given } = spec;
+      const stdio = Array.isArray(given) ? given : [given, given, given];
+      const envFd = stdio.length;
       const command = isStaged
-        ? [...limits, ...stagedArgv(tools, spec, lent.uid)]
-        : [...limits, tools.bwrap, ...bwrapArgv(spec)];
+        ? [...limits, ...stagedArgv(tools, spec, { uid: lent.uid, envFd })]
+        : [...limits, tools.bwrap, ...bwrapArgv(spec, envFd)];
       const { child, exited } = start({
         argv: command,
         env: {},
-        stdio: spec.stdio,
+        stdio: [...stdio, 'pipe'],
         cwd: '/',
         ...(lent && !isStaged ? { uid: lent.uid } : {}),
       });
+      sayEnv(child.stdio[envFd] as Writable | undefined, spec);
       return {
         child,
         exited: exited.finally(() => lent?.[Symbol.dispose]()),
@@ -98,7 +103,11 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
  * Words of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the
  * stage.
  */
-function stagedArgv(tools: Tools, spec: JailSpec, uid: number): string[] {
+function stagedArgv(
+  tools: Tools,
+  spec: JailSpec,
+  { uid, envFd }: { uid: number; envFd: number },
+): string[] {
   const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
   const binds = staged.flatMap(({ from, staged, writable }) => [
     writable === true ? '--bind' : '--ro-bind',
@@ -110,15 +119,16 @@ function stagedArgv(tools: Tools, spec: JailSpec, uid: number): string[] {
     tools.bwrap,
     ...['--dev-bind', '/', '/', '--tmpfs', STAGE, ...binds, ...OUTER_END, String(tools.setpriv)],
     ...[`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--', tools.bwrap],
-    ...bwrapArgv({ ...spec, mounts }),
+    ...bwrapArgv({ ...spec, mounts }, envFd),
   ];
 }
 
 /** The words after `bwrap`. */
-export function bwrapArgv(spec: JailSpec): string[] {
+function bwrapArgv(spec: JailSpec, envFd: number): string[] {
   const at = (inside: string): string => inside;
   return [
-    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-net'],
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts'],
+    ...(spec.machineNetwork === true ? [] : ['--unshare-net']),
     ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
     ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
     ...(spec.nestedNamespaces ? [] : ['--disable-userns']),
@@ -132,11 +142,23 @@ export function bwrapArgv(spec: JailSpec): string[] {
       from,
       to,
     ]),
-    ...['--remount-ro', '/', '--chdir', '/', '--clearenv'],
-    ...Object.entries(spec.env(at)).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--remount-ro', '/', '--chdir', spec.cwd ?? '/', '--clearenv', '--args', String(envFd)],
     '--',
     ...spec.argv(at),
   ];
+}
+
+/**
+ * The environment goes through a pipe, as words that bwrap reads: in its argv everyone on this
+ * machine could read it, and an operator's proxy may have a password.
+ */
+function sayEnv(pipe: Writable | undefined, spec: JailSpec): void {
+  const words = Object.entries(spec.env((inside) => inside)).flatMap((pair) => [
+    '--setenv',
+    ...pair,
+  ]);
+  pipe?.on('error', () => {}); // bwrap ended before it read: its exit says so
+  pipe?.end(words.map((word) => `${word}\0`).join(''));
 }
 
 /** Runs this node in the jail: undefined when it works, else what it said. */

@@ -27,8 +27,10 @@ export type JailSpec = {
    * (chown).
    */
   mounts: Mount[];
-  /** The whole environment. It shows in the process list: no secrets. */
+  /** The whole environment. */
   env: (at: At) => Record<string, string>;
+  /** Where it starts, as it sees it: / when absent. */
+  cwd?: string;
   /** Of /tmp, and again of /dev/shm. */
   tmpBytes: number;
   limits: JailLimits;
@@ -42,6 +44,8 @@ export type JailSpec = {
    * itself is pid 1.
    */
   hasChildren?: boolean;
+  /** It uses the network of this machine: only for what runs no code of a tenant. */
+  machineNetwork?: boolean;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };

@@ -29,7 +29,7 @@ export function openNone(log: Log): Jail {
         ],
         env: spec.env(at),
         stdio: spec.stdio,
-        cwd: tmp,
+        cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
         ownGroup: true,
       });
       const removed = exited.then(async (exit) => {

@@ -1,10 +1,23 @@
 /** Dependencies as the real npm installs them, and those that it must never see. */
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
 import { create } from 'tar';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openLog } from '../../proto/log.ts';
+import { must } from '../../proto/must.ts';
+import { installSpec } from '../../runner/install-spec.ts';
+import { openJail } from '../../runner/jail/ladder.ts';
 import { build, buildOf, DEFINES } from '../support/build.ts';
+import { until } from '../support/poll.ts';
+import { familyOf, stillRunning } from '../support/processes.ts';
 import { directory } from '../support/project.ts';
+
+const log = openLog({ role: 'test', level: 'silent' });
 
 const builds = suite('runner/install');
 
@@ -86,5 +99,91 @@ for (const [what, spec] of [
     assert.match(String(locked.failure?.message), 'stolen" is outside the project');
   });
 }
+
+/** A package of the machine that no package of a project may reach. */
+async function withSecret(test: (path: string) => Promise<void>): Promise<void> {
+  await using machine = directory({
+    'package/package.json': '{"name": "stolen", "version": "1.0.0", "type": "module"}',
+    'package/index.js': 'export const secret = "of the machine";',
+  });
+  const file = join(machine.path, 'secret.tgz');
+  await create({ gzip: true, cwd: machine.path, file, portable: true }, ['package']);
+  await test(file);
+}
+
+for (const sandbox of ['auto', 'none'] as const) {
+  builds(`sandbox ${sandbox}: a file of this machine, named by a dependency's dependency`, () =>
+    withSecret(async (secret) => {
+      await using project = directory({
+        'index.ts': `import { secret } from 'stolen'; ${DEFINES} console.debug(secret)`,
+        'package.json': '{"dependencies": {"packed": "file:./packed.tgz"}}',
+        'package/package.json': JSON.stringify({
+          name: 'packed',
+          version: '1.0.0',
+          dependencies: { stolen: `file:${secret}` },
+        }),
+      });
+      const file = join(project.path, 'packed.tgz');
+      await create({ gzip: true, cwd: project.path, file, portable: true }, ['package']);
+      const { failure, stored, text } = await build(project.path, { sandbox });
+      // without a sandbox it is read: so it is the jail that stops it, and nothing else
+      const isRead = stored.some((bundle) => bundle.includes('of the machine'));
+      assert.is(isRead, sandbox === 'none', text);
+      if (sandbox === 'auto') assert.match(String(failure?.message), 'cannot be installed');
+    }),
+  );
+}
+
+builds('an installer sees neither the home of the operator nor the data, and may not write', () =>
+  withSecret(async (secret) => {
+    const env = { ...process.env, HOME: dirname(secret), npm_execpath: '' };
+    const jail = await openJail({ sandbox: 'auto', log });
+    await using temp = directory({ 'project/a': '', 'home/b': '' });
+    const look = `
+      const { readdirSync, writeFileSync } = require('node:fs');
+      const said = (act) => { try { return act() ?? 'done'; } catch ({ code }) { return code; } };
+      const paths = ${JSON.stringify([dirname(secret), '/root', '/home', '/var', '/proc/2'])};
+      console.log(JSON.stringify({
+        seen: paths.map((path) => said(() => readdirSync(path))),
+        written: ['/usr/x', '/etc/x', '/x', '/build/project/x'].map((p) => said(() => writeFileSync(p, ''))),
+        here: process.cwd(), env: Object.keys(process.env),
+      }));`;
+    const spec = await installSpec(
+      { file: process.execPath, args: ['-e', look] },
+      { build: temp.path, env: { ...env, SECRET: 'x' } },
+    );
+    const { child, exited } = jail.launch({ ...spec, argv: (at) => spec.argv(at).slice(1) });
+    let text = '';
+    child.stdout?.on('data', (bytes) => {
+      text += bytes;
+    });
+    await exited;
+    const said = JSON.parse(text);
+    assert.equal(said.seen.slice(0, 4), ['ENOENT', 'ENOENT', 'ENOENT', 'ENOENT']);
+    assert.equal(said.written, ['EROFS', 'EROFS', 'EROFS', 'done']);
+    assert.is(said.here, '/build/project');
+    assert.not(said.env.includes('SECRET'));
+  }),
+);
+
+builds('an installer ends with its runner, whatever ends that', async () => {
+  const asked = Promise.withResolvers<void>();
+  // a registry that never answers
+  const registry = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
+  await once(registry, 'listening');
+  const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
+  await using dir = directory({ 'project/package.json': '{"dependencies": {"left-pad": "1"}}' });
+  await mkdir(join(dir.path, 'home'));
+  const script = join(import.meta.dirname, 'orphan-install.ts');
+  const env = { ...process.env, npm_config_registry: url };
+  const runner = spawn(process.execPath, [script, dir.path], { env, stdio: 'inherit' });
+  await asked.promise;
+  const family = familyOf(must(runner.pid, 'a pid'));
+  assert.ok(family.length >= 3, JSON.stringify(family));
+  runner.kill('SIGKILL');
+  await until(() => stillRunning(family).length === 0, 10_000);
+  registry.close();
+  registry.closeAllConnections();
+});
 
 builds.run();

@@ -15,6 +15,7 @@ import { openLog } from '../../proto/log.ts';
 import { type Handlers, local, notBuilt } from '../../proto/rpc.ts';
 import { type Clients, SERVICES } from '../../proto/services.ts';
 import { type BuildDeps, type Introspector, runBuild } from '../../runner/build.ts';
+import { openJail } from '../../runner/jail/ladder.ts';
 import { directory } from './project.ts';
 import { tempDirectory } from './temp.ts';
 
@@ -83,16 +84,21 @@ function core(archive: Buffer) {
   return { clients, lines, ends, stored };
 }
 
-type Change = Partial<BuildDeps> & { timeoutMs?: number; env?: NodeJS.ProcessEnv };
+type Change = Partial<BuildDeps> & {
+  timeoutMs?: number;
+  env?: NodeJS.ProcessEnv;
+  sandbox?: 'auto' | 'none';
+};
+const log = openLog({ role: 'test', level: 'silent' });
 
 /** Builds a folder, and checks that nothing of it stays. */
 export async function build(folder: string, change: Change = {}) {
-  const { timeoutMs = 120_000, env = process.env, ...deps } = change;
+  const { timeoutMs = 120_000, env = process.env, sandbox = 'auto', ...deps } = change;
   await using temp = tempDirectory();
   const file = join(temp.path, 'archive.tgz');
   await create({ gzip: true, cwd: folder, file, portable: true }, ['.']);
   const seen = core(await readFile(file));
-  const [runDirectory, cacheDirectory] = [join(temp.path, 'run'), join(temp.path, 'cache')];
+  const runDirectory = join(temp.path, 'run');
   await mkdir(runDirectory);
   const ids = { buildId: 'b', projectId: 'p', archiveBlobId: 'a' };
   const work = { ...ids, entrypoint: 'index.ts', timeoutMs };
@@ -100,8 +106,9 @@ export async function build(folder: string, change: Change = {}) {
     clients: seen.clients,
     call: { metadata: {} },
     hosts: here,
-    config: { runDirectory, cacheDirectory, env },
-    log: openLog({ role: 'test', level: 'silent' }),
+    jail: await openJail({ sandbox, log }),
+    config: { runDirectory, env },
+    log,
     signal: AbortSignal.timeout(120_000),
     ...deps,
   });

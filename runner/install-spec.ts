@@ -1,0 +1,123 @@
+/**
+ * What an installer is given in its jail: the machine's programs and libraries, the operator's
+ * settings of npm, the machine's network, and one writable directory, the build's. No home, no data
+ * directory: a package that names a file of this machine finds none.
+ */
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
+import type { Env } from '../proto/env.ts';
+import type { At, JailSpec, Mount } from './jail/ladder.ts';
+import { programMounts } from './jail/libs.ts';
+
+/** The build's directory: project/ and home/ are in it. */
+const BUILD = '/build';
+const NODE = '/installer/bin/node';
+const USERCONFIG = '/installer/npmrc';
+const GLOBALCONFIG = '/installer/globalrc';
+/** Programs of the system; what the system says of names and certificates. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives', '/etc/ld.so.cache'];
+const NETWORK = ['/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf', '/etc/ssl', '/etc/pki'];
+const CERTIFICATES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'];
+/** Of the operator's environment, what says where packages come from and how to get there. */
+const PASSED = [
+  'npm_config_registry',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  ...CERTIFICATES,
+];
+const MIB = 1024 * 1024;
+/** Ours: of one process; npm takes 300 MiB for a thousand packages, and V8 reserves more. */
+const DATA_BYTES = 3072 * MIB;
+const TMP_BYTES = 256 * MIB;
+const FILE_BYTES = 512 * MIB;
+const FILES = 4_096;
+const PROCESSES = 512;
+
+/** A program, or a script that our Node runs, with the package that it belongs to. */
+export type Installer = { file: string; args: string[] };
+
+/** `build` is the build's directory on this machine. */
+export async function installSpec(
+  installer: Installer,
+  { build, env }: { build: string; env: Env },
+): Promise<JailSpec> {
+  const file = await realpath(installer.file);
+  const isSystem = file.startsWith('/usr/');
+  const configs = configsOf(env);
+  const certificates = CERTIFICATES.flatMap((name) => env[name] ?? []).map(same);
+  const mounts = [
+    ...[...SYSTEM, ...NETWORK].map(same),
+    ...(await programMounts(process.execPath, NODE)).filter(({ to }) => to === NODE),
+    ...(isSystem ? [] : [same(packageOf(file))]),
+    ...[...certificates, ...configs].filter(({ from }) => isAbsolute(from)),
+  ].filter(({ from }) => existsSync(from));
+  const real = mounts.map(async (mount) => ({ ...mount, from: await realpath(mount.from) }));
+  return {
+    argv: (at) => [...(isSystem ? [] : [at(NODE)]), at(file), ...installer.args],
+    mounts: [...(await Promise.all(real)), { from: build, to: BUILD, writable: true }],
+    env: (at) => environment(at, env, mounts),
+    cwd: `${BUILD}/project`,
+    tmpBytes: TMP_BYTES,
+    limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    nestedNamespaces: false,
+    hasChildren: true, // such as git
+    machineNetwork: true, // the registry may be the operator's own, at a private address
+  };
+}
+
+/** What is printed, without the directories that only the jail, or only this machine, has. */
+export function withoutPaths(text: string, build: string): string {
+  const inside = [build, BUILD].flatMap((dir) => [`${dir}/project`, `${dir}/home`]);
+  return inside.reduce((said, dir) => said.replaceAll(`${dir}/`, '').replaceAll(dir, '.'), text);
+}
+
+function same(path: string): Mount {
+  return { from: path, to: path };
+}
+
+/** npm's settings of the operator: the variable that names the file, else npm's own place for it. */
+function configsOf(env: Env): Mount[] {
+  const home = env['HOME'] ? join(env['HOME'], '.npmrc') : undefined;
+  const user = env['npm_config_userconfig'] ?? home;
+  const global = env['npm_config_globalconfig'];
+  return [
+    ...(user === undefined ? [] : [{ from: user, to: USERCONFIG }]),
+    ...(global === undefined ? [] : [{ from: global, to: GLOBALCONFIG }]),
+  ];
+}
+
+function environment(at: At, env: Env, mounts: readonly Mount[]): Record<string, string> {
+  const passed = PASSED.flatMap((name) => {
+    const value = env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const isThere = (path: string): boolean => mounts.some(({ to }) => to === path);
+  const home = at(`${BUILD}/home`);
+  return {
+    ...Object.fromEntries(passed),
+    ...(isThere(USERCONFIG) ? { npm_config_userconfig: at(USERCONFIG) } : {}),
+    ...(isThere(GLOBALCONFIG) ? { npm_config_globalconfig: at(GLOBALCONFIG) } : {}),
+    PATH: [dirname(at(NODE)), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
+    HOME: home,
+    TMPDIR: home,
+    CI: 'true',
+    npm_config_cache: `${home}/npm`,
+    npm_config_store_dir: `${home}/pnpm`,
+    npm_config_logs_max: '0',
+    npm_config_update_notifier: 'false',
+  };
+}
+
+/** The directory of the package that a script belongs to: .../node_modules/npm, or its parent. */
+function packageOf(file: string): string {
+  for (let dir = dirname(file); dir !== '/'; dir = dirname(dir)) {
+    if (basename(dirname(dir)) === 'node_modules') return dir;
+  }
+  return dirname(file);
+}
