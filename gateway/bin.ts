@@ -92,6 +92,12 @@ function addTools(): void {
   tool('logs <invocation-id>', 'print what an invocation printed', async (id, options) =>
     (await import('../runner/cli/logs.ts')).run(id, options),
   ).option('--build', 'the id is a build: print its log');
+  tool('listen', "forward the project's events to a URL of this machine", async (_, options) =>
+    (await import('../runner/cli/listen.ts')).run(options),
+  )
+    .option('--forward-to <url>', 'where to POST them, such as http://localhost:3000/hook')
+    .option('--types <types>', 'only these event types, separated by commas')
+    .option('--secret <secret>', 'signs them, as whsec_...; one is made when absent');
 }
 
 function role(name: string, description: string): Command {
@@ -105,8 +111,9 @@ function tool(usage: string, description: string, run: Run): Command {
     .option('--base-url <url>', 'where tabern is; TABERN_BASE_URL, or http://127.0.0.1:4747')
     .option('--api-key <key>', 'your API key; TABERN_API_KEY when absent')
     .option('--json', 'print JSON alone')
-    .action(async (argument: string, options: Options, command: Command) => {
-      command.setOptionValue('exitCode', await run(argument, options));
+    .action(async (...given: unknown[]) => {
+      const command = given.at(-1) as Command; // commander hands itself over last
+      command.setOptionValue('exitCode', await run(command.args[0] ?? '', command.opts()));
     });
 }
 
