@@ -24,7 +24,7 @@ type Doors = { clients: Clients; guard: Guard; log: Log; isDraining: () => boole
 /** The application; `callback()` makes node's request listener of it. */
 export function openApp({ clients, guard, log, isDraining }: Doors): Koa<State> {
   const app = new Koa<State>();
-  app.use(opened(log));
+  app.use(opened(log, isDraining));
   app.use(errors(log));
   app.use(lookedAt(isDraining));
   app.use(auth(clients));
@@ -58,13 +58,15 @@ function routes(clients: Clients): Middleware {
  * Request id, standing headers, one log line; and an end to clients that go on sending after their
  * answer.
  */
-function opened(log: Log): Middleware<State> {
+function opened(log: Log, isDraining: () => boolean): Middleware<State> {
   return async (ctx, next) => {
     const startedAt = performance.now();
     ctx.state.requestId = requestIdOf(ctx.req);
     ctx.set({ ...SECURITY_HEADERS, 'x-request-id': ctx.state.requestId });
     ctx.res.once('finish', () => linger(ctx.req));
     await next();
+    // Or the client would send its next request into a connection that is about to close.
+    if (isDraining()) ctx.set('connection', 'close');
     const { method, path, status } = ctx;
     const ms = Math.round(performance.now() - startedAt);
     log.debug({ requestId: ctx.state.requestId, method, path, status, ms }, 'request');
@@ -83,10 +85,7 @@ function linger(request: Koa.Request['req']): void {
 function lookedAt(isDraining: () => boolean): Middleware<State> {
   return (ctx, next) => {
     const { req } = ctx;
-    if (isDraining()) {
-      ctx.set('connection', 'close');
-      throw new Fault('DRAINING', 'The service is shutting down.');
-    }
+    if (isDraining()) throw new Fault('DRAINING', 'The service is shutting down.');
     const hosts = req.headersDistinct.host ?? [];
     const isHosted = hosts.length === 1 || (hosts.length === 0 && req.httpVersion === '1.0');
     if (!ctx.url.startsWith('/') || !isHosted) {

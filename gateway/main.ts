@@ -1,12 +1,15 @@
 /**
- * The gateway's life: it listens, serves, and sends webhooks; on close it drains: nothing new is
- * let in, what is in flight finishes, and after DRAIN_MAX_MS the rest is cut.
+ * The gateway's life: it listens, serves, and sends webhooks; on close it drains: what comes anew is
+ * told so, then nothing new is let in, what is in flight finishes, and after DRAIN_MAX_MS the rest
+ * is cut.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import type { Clients } from '../proto/services.ts';
@@ -31,6 +34,11 @@ import { openGuard, type Resolve } from './webhooks/guard.ts';
  * (house.md 5).
  */
 const CLOSE_IDLE_MS = 100;
+/**
+ * In milliseconds: so long each request is answered 503 on a connection that ends with it, before
+ * those that are idle are cut: a request on its way over one of them would be lost. Ours.
+ */
+const NOTICE_MS = 250;
 
 export type GatewayParts = {
   clients: Clients;
@@ -107,16 +115,25 @@ function openServer(listener: RequestListener): Server {
 }
 
 async function drain(server: Server): Promise<void> {
+  const startedAt = performance.now();
+  await noticed(server);
   const closed = once(server, 'close');
   server.close();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
-  const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MAX_MS);
+  const leftMs = DRAIN_MAX_MS - (performance.now() - startedAt);
+  const cut = setTimeout(() => server.closeAllConnections(), leftMs);
   try {
     await closed;
   } finally {
     clearInterval(idle);
     clearTimeout(cut);
   }
+}
+
+/** With nobody connected there is nobody to tell. */
+async function noticed(server: Server): Promise<void> {
+  const count = await promisify(server.getConnections.bind(server))();
+  if (count > 0) await pause(NOTICE_MS);
 }
 
 function urlOf(server: Server, host: string): string {

@@ -2,6 +2,7 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { until } from '../support/poll.ts';
 import { KEY, openDoor, raw } from './door.ts';
 
 const test = suite('gateway/main');
@@ -133,21 +134,62 @@ test('a request that comes over an open connection while draining is a 503', asy
       },
     },
   });
-  const { hostname, port } = new URL(door.url);
+  const kept = open(door.url);
+  kept.socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`);
+  await until(() => /\{"status":"ok"\}$/.test(kept.text()), 5_000);
+  const inFlight = open(door.url);
+  inFlight.socket.write(`GET /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n\r\n`);
+  await begun.promise;
+  const closed = door.close();
+  kept.socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`);
+  await kept.ended;
+  const told = kept.text().slice(kept.text().indexOf('{"status":"ok"}') + 15);
+  assert.match(told, /^HTTP\/1\.1 503 [\s\S]*"The service is shutting down\."/);
+  assert.match(told, /retry-after: 1\r\n/i);
+  assert.match(told, /connection: close\r\n/i);
+  release.resolve();
+  await inFlight.ended;
+  await closed;
+  assert.match(inFlight.text(), /^HTTP\/1\.1 200 [\s\S]*connection: close\r\n/i);
+});
+
+/** A connection, all that came over it, and its end. */
+function open(url: string) {
+  const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   let text = '';
   socket.setEncoding('utf8').on('data', (chunk) => {
     text += chunk;
   });
-  socket.write(`GET /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n\r\n`);
-  await begun.promise;
-  const closed = door.close();
-  const second = new Promise((resolve) => socket.once('close', resolve));
-  socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`, () => release.resolve());
-  await second;
-  await closed;
-  assert.match(text, /^HTTP\/1\.1 200/);
-  assert.match(text, /HTTP\/1\.1 503 [\s\S]*"The service is shutting down\."/);
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  return { socket, ended, text: () => text };
+}
+
+test('closing under load fails no request but by a 503', async () => {
+  const page = { data: [], limit: 20, nextCursor: null };
+  await using door = await openDoor({ contexts: { listContexts: async () => page } });
+  const agent = new Agent({ keepAlive: true, maxSockets: 20 });
+  const headers = { 'x-svc-api-key': KEY };
+  const ends: string[] = [];
+  const ask = () =>
+    new Promise<string>((resolve) => {
+      const asked = get(`${door.url}/v1/contexts`, { agent, headers }, (answer) => {
+        answer.resume().on('end', () => resolve(String(answer.statusCode)));
+        answer.on('error', () => resolve('cut'));
+      });
+      asked.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'none'));
+    });
+  const client = async () => {
+    let end = '200';
+    for (; end === '200'; ends.push(end)) end = await ask();
+  };
+  const clients = Array.from({ length: 20 }, client);
+  await until(() => ends.length > 500, 10_000);
+  await door.close();
+  await Promise.all(clients);
+  agent.destroy();
+  assert.equal([...new Set(ends)].sort(), ['200', '503']);
+  assert.is(ends.filter((end) => end === '503').length, 20, 'each was told once');
 });
 
 test('a port that is taken rejects the start', async () => {
