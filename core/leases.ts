@@ -31,7 +31,9 @@ const LEASE_MAX = 64;
 const BATCH_MAX = 1_000;
 /** In bytes of text an invocation or build. Ours: a reader gets a log in one answer. */
 const LOG_MAX_BYTES = 1 << 20;
-const LOG_MARKER = '[the log exceeds 1 MiB: what follows is not kept]';
+/** Ours: empty lines have no bytes, and take place all the same. */
+const LOG_LINES_MAX = 20_000;
+const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not kept]';
 /** An empty answer leaves before the call's own deadline would answer in its place. */
 const ANSWER_MARGIN_MS = 500;
 
@@ -93,7 +95,7 @@ export function runnerService(
         at: timestamp,
         level,
       }));
-      const limit = { maxBytes: LOG_MAX_BYTES, marker: LOG_MARKER };
+      const limit = { maxBytes: LOG_MAX_BYTES, linesMax: LOG_LINES_MAX, marker: LOG_MARKER };
       const isHeld = await store.appendLogs({ leaseId, first, lines: rows, ...limit });
       if (!isHeld) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
       return {};

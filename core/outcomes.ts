@@ -16,6 +16,11 @@ import type { Store } from './store/types.ts';
 
 /** In bytes of JSON. Source: reference.md 2.4. */
 const RESULTS_MAX_BYTES = 6 << 20;
+/**
+ * Levels of nesting. Ours: each takes three of protobuf's, of which the REST door reads 1,000; some
+ * thousands more would exhaust the stack of whoever writes them as JSON.
+ */
+const RESULTS_DEPTH_MAX = 300;
 /** In bytes. Ours: an error's text is for people; more is in the log. */
 const MESSAGE_MAX_BYTES = 16 << 10;
 const NAME_MAX_BYTES = 256;
@@ -48,15 +53,28 @@ export function invocationOutcome(
 
 function resultsOutcome(json: string): InvocationOutcome {
   if (Buffer.byteLength(json) > RESULTS_MAX_BYTES) {
-    const message = 'The result is larger than 6 MiB of JSON.';
-    return { kind: 'failure', cause: { code: 'WORKLOAD_ERROR', message } };
+    return badResult('is larger than 6 MiB of JSON');
   }
+  let results: unknown;
   try {
-    JSON.parse(json);
+    results = JSON.parse(json);
   } catch {
     throw invalidField('resultsJson', 'must be JSON.');
   }
+  if (isDeeper(results, RESULTS_DEPTH_MAX)) {
+    return badResult(`is nested deeper than ${RESULTS_DEPTH_MAX} levels`);
+  }
   return { kind: 'success', results: json };
+}
+
+function badResult(problem: string): InvocationOutcome {
+  const message = `The result ${problem}.`;
+  return { kind: 'failure', cause: { code: 'WORKLOAD_ERROR', message } };
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 /**

@@ -144,6 +144,13 @@ test('a result is kept, and one that is too large fails the workload', async () 
   const large = await run(`"${'x'.repeat(6 << 20)}"`);
   assert.is(large?.status, 'FAILED');
   assert.is(large?.cause?.code, 'WORKLOAD_ERROR');
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+  assert.is((await run(nested(300)))?.status, 'COMPLETED');
+  for (const tooDeep of [nested(301), `${'['.repeat(9_000)}${']'.repeat(9_000)}`]) {
+    const deep = await run(tooDeep);
+    assert.is(deep?.status, 'FAILED');
+    assert.is(deep?.cause?.code, 'WORKLOAD_ERROR');
+  }
   assert.is((await faultOf(run('{'))).reason, 'INVALID_FIELD');
 });
 

@@ -173,7 +173,7 @@ for (const engine of ENGINES) {
     const { id } = await bench.accept(projectId, await bench.publish(projectId));
     const [work] = await bench.lease('invocation');
     const line = (message: string) => ({ message, at: T0, level: 'log' });
-    const limits = { leaseId: work?.leaseId ?? '', maxBytes: 6, marker: 'cut' };
+    const limits = { leaseId: work?.leaseId ?? '', maxBytes: 6, linesMax: 9, marker: 'cut' };
     const append = (first: number, ...texts: string[]) =>
       store.appendLogs({ ...limits, first, lines: texts.map(line) });
     const kept = async () => (await store.listLogs(id)).map(({ message }) => message);
@@ -185,6 +185,18 @@ for (const engine of ENGINES) {
     await append(5, 'f');
     assert.equal(await kept(), ['a', 'b', 'c', 'cut']);
     assert.is(await store.appendLogs({ ...limits, leaseId: newId(), first: 0, lines: [] }), false);
+  });
+
+  test('lines that hold nothing are bounded too', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p');
+    const { id } = await bench.accept(projectId, await bench.publish(projectId));
+    const [work] = await bench.lease('invocation');
+    const limits = { leaseId: work?.leaseId ?? '', maxBytes: 100, linesMax: 3, marker: 'cut' };
+    const lines = Array.from({ length: 9 }, () => ({ message: '', at: T0, level: 'log' }));
+    await bench.store.appendLogs({ ...limits, first: 0, lines });
+    const kept = (await bench.store.listLogs(id)).map(({ message }) => message);
+    assert.equal(kept, ['', '', '', 'cut']);
   });
 
   test('one failing operation does not undo its neighbours of the same tick', async () => {

@@ -26,7 +26,7 @@ export function logOps({ db, crashPoint }: Tx): LogOps {
     SELECT message, at, level FROM log_lines WHERE owner_id = ? ORDER BY number`);
 
   return {
-    appendLogs({ leaseId, first, lines: given, maxBytes, marker }) {
+    appendLogs({ leaseId, first, lines: given, maxBytes, linesMax, marker }) {
       const ownerId = owner.get(leaseId);
       if (ownerId === undefined) return false;
       const head = headOf.get(ownerId) ?? { next: 0, bytes: 0, cut: 0 };
@@ -35,7 +35,7 @@ export function logOps({ db, crashPoint }: Tx): LogOps {
         const number = head.next++;
         if (head.cut === 1) continue;
         head.bytes += Buffer.byteLength(line.message);
-        if (head.bytes > maxBytes) head.cut = 1;
+        if (head.bytes > maxBytes || number >= linesMax) head.cut = 1;
         const kept = head.cut === 1 ? { ...line, level: 'warn', message: marker } : line;
         insert.run({ ...kept, ownerId, number });
       }

@@ -99,8 +99,8 @@ export type LogLineRow = { message: string; at: number; level: string };
 
 export type LogOps = {
   /**
-   * Keeps lines it has not seen, up to `maxBytes` an owner, then one marker. False when the lease
-   * is lost.
+   * Keeps lines it has not seen, up to `linesMax` of `maxBytes` together an owner, then one marker.
+   * False when the lease is lost.
    */
   appendLogs(wanted: {
     leaseId: string;
@@ -108,6 +108,7 @@ export type LogOps = {
     first: number;
     lines: LogLineRow[];
     maxBytes: number;
+    linesMax: number;
     marker: string;
   }): boolean;
   /** Oldest first. */
