@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parseJson, readJson } from '../../gateway/body.ts';
 import { Fault } from '../../proto/errors.ts';
+import { InvokeFunctionRequest } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 
 const test = suite('gateway/body');
 const HEAD = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
@@ -67,11 +68,19 @@ test('all bodies that are still arriving are kept up to 128 MiB, no further', as
   assert.is(await readJson(request(later), 30_000), 1);
 });
 
-test('64 levels pass, 65 do not', () => {
+test('32 levels pass, also through protobuf, and 33 do not', () => {
   const nested = (levels: number) => Buffer.from('['.repeat(levels) + ']'.repeat(levels));
-  assert.ok(Array.isArray(parseJson(nested(64))));
+  assert.ok(Array.isArray(parseJson(nested(32))));
+  const objects = `{"params":${'{"a":'.repeat(30)}{}${'}'.repeat(30)}}`;
+  const { params } = parseJson(Buffer.from(objects)) as { params: Record<string, unknown> };
+  const sent = InvokeFunctionRequest.encode({
+    functionId: '',
+    params,
+    sessionCreateParams: undefined,
+  });
+  assert.equal(InvokeFunctionRequest.decode(sent.finish()).params, params);
   assert.throws(
-    () => parseJson(nested(65)),
+    () => parseJson(nested(33)),
     (error: unknown) => error instanceof Fault && error.reason === 'MALFORMED_JSON',
   );
 });
