@@ -81,7 +81,7 @@ function same(path: string): Mount {
   return { from: path, to: path };
 }
 
-/** npm's settings of the operator: the variable that names the file, else npm's own place for it. */
+/** npm's settings of the operator: where a variable says, else npm's own place for them. */
 function configsOf(env: Env): Mount[] {
   const home = env['HOME'] ? join(env['HOME'], '.npmrc') : undefined;
   const user = env['npm_config_userconfig'] ?? home;

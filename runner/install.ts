@@ -1,8 +1,8 @@
 /**
  * Installs what a project depends on, into the project's directory: from its lock file, else from
- * package.json's ranges. Nothing of a package runs (scripts are off), and it is jailed all the same:
- * a package's metadata may name files of this machine. The registry is the operator's, whatever the
- * archive says. All of it ends with the signal, or with the runner.
+ * package.json's ranges. Nothing of a package runs (scripts are off), and it is jailed all the
+ * same: a package's metadata may name files of this machine. The registry is the operator's,
+ * whatever the archive says. All of it ends with the signal, or with the runner.
  */
 import { once } from 'node:events';
 import { access } from 'node:fs/promises';

@@ -1,10 +1,10 @@
 /**
  * What this runner holds. Every lease is renewed at a third of its time; one that core does not
- * answer back is lost, and so
- * is every lease when core could not be reached for twice a lease's time: its work is aborted. held
- * -> dropped | lost.
+ * answer back is lost, and so is every lease when core could not be reached for twice a lease's
+ * time, or knows a newer instance of this runner: its work is aborted. held -> dropped | lost.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
@@ -35,6 +35,8 @@ export function openLeases(options: {
   leaseMs: number;
   log: Log;
   now: () => number;
+  /** A newer instance of this runner has registered. */
+  onSuperseded(): void;
   signal: AbortSignal;
 }): Leases {
   const { clients, call, runner, leaseMs, log, now, signal } = options;
@@ -53,6 +55,11 @@ export function openLeases(options: {
         else lose(id, 'core has ended it');
       }
     } catch (error) {
+      if (isSuperseded(error)) {
+        for (const id of held.keys()) lose(id, 'a newer runner has taken over');
+        options.onSuperseded();
+        return;
+      }
       log.warn({ error: String(error) }, 'leases could not be renewed');
       for (const id of leaseIds) {
         if ((held.get(id)?.sureUntil ?? 0) < now())
@@ -87,4 +94,9 @@ export function openLeases(options: {
       return { lost: lost.signal, [Symbol.dispose]: () => void held.delete(leaseId) };
     },
   };
+}
+
+/** Core refuses the instance itself, now and for ever. */
+export function isSuperseded(error: unknown): boolean {
+  return error instanceof Fault && error.reason === 'LEASE_LOST';
 }

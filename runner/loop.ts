@@ -8,7 +8,7 @@ import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import type { Leases } from './leases.ts';
+import { isSuperseded, type Leases } from './leases.ts';
 
 /** Source: LeaseWorkRequest.wait_ms. */
 const WAIT_MS = 25_000;
@@ -28,6 +28,8 @@ export type LoopOptions = {
   /** Does one piece of work; never rejects for a reason of the work. */
   run(work: Work, lost: AbortSignal): Promise<void>;
   log: Log;
+  /** A newer instance of this runner has registered: nothing more is leased. */
+  onSuperseded(): void;
   /** Aborts when nothing more shall be leased. */
   signal: AbortSignal;
 };
@@ -50,6 +52,10 @@ export async function workLoop(options: LoopOptions): Promise<void> {
       pauseMs = PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) break;
+      if (isSuperseded(error)) {
+        options.onSuperseded();
+        break;
+      }
       log.warn({ kind, error: String(error) }, 'cannot lease work');
       await sleep(pauseMs, undefined, { signal }).catch(() => {});
       pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);

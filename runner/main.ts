@@ -33,6 +33,8 @@ import { makeRunDir, sweepRuns } from './sweep.ts';
 
 /** EX_CONFIG: nothing that a restart mends. */
 const OPERATOR_EXIT_CODE = 78;
+/** EX_TEMPFAIL: `tabern serve` starts it again, and then it is the newer one. */
+const SUPERSEDED_EXIT_CODE = 75;
 /** Ours: below the 27 s after which `tabern serve` kills it. */
 const DRAIN_MS = 20_000;
 /** In bytes: the kernel's limit of a unix socket's path. */
@@ -44,6 +46,13 @@ const REFUSED: readonly string[] = ['API_KEY_MISSING', 'API_KEY_INVALID', 'TOKEN
 /** Ends: `asked` leases no more, `stopped` aborts what still runs. */
 type Ends = { asked: AbortSignal; stopped: AbortSignal };
 type Core = { clients: Clients; call: CallOptions };
+
+/** Another process registered as this runner. */
+class SupersededError extends OperatorError {
+  constructor() {
+    super('another runner on this data directory has registered: this one has ended its work');
+  }
+}
 
 /** Runs until it is asked to end; then ends the process. */
 export async function runnerMain(): Promise<void> {
@@ -57,7 +66,8 @@ export async function runnerMain(): Promise<void> {
   } catch (error) {
     if (!isForOperator(error)) throw error;
     process.stderr.write(`tabern runner: ${error.message}\n`);
-    process.exit(OPERATOR_EXIT_CODE);
+    const isSuperseded = error instanceof SupersededError;
+    process.exit(isSuperseded ? SUPERSEDED_EXIT_CODE : OPERATOR_EXIT_CODE);
   }
   process.exit(0); // an idle connection or a handle of a library keeps nothing alive
 }
@@ -97,10 +107,14 @@ async function lease(options: {
   const leaseMs = await register(core, runner, { log, ends });
   if (leaseMs === undefined) return;
   const over = new AbortController();
-  const leases = openLeases({ ...core, runner, leaseMs, log, now, signal: over.signal });
+  const superseded = new AbortController();
+  const asked = AbortSignal.any([ends.asked, superseded.signal]);
+  const stopped = AbortSignal.any([ends.stopped, superseded.signal]);
+  const own = { ...core, runner, log, onSuperseded: () => superseded.abort() };
+  const leases = openLeases({ ...own, leaseMs, now, signal: over.signal });
   log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
 
-  const shared = { ...core, runner, leases, log, signal: ends.asked };
+  const shared = { ...own, leases, signal: asked };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({
@@ -109,7 +123,7 @@ async function lease(options: {
       max: config.invocationsMax,
       async run({ leaseId, item }: Work, lost) {
         if (item?.$case !== 'invocation') return;
-        const deps = { ...core, bundles, chromes, hosts, log, now, lost, stopped: ends.stopped };
+        const deps = { ...core, bundles, chromes, hosts, log, now, lost, stopped };
         await runInvocation(item.value, leaseId, deps);
       },
     }),
@@ -119,7 +133,7 @@ async function lease(options: {
       max: config.buildsMax,
       async run({ leaseId, item }: Work, lost) {
         if (item?.$case !== 'build') return;
-        const signal = AbortSignal.any([lost, ends.stopped]);
+        const signal = AbortSignal.any([lost, stopped]);
         const deps = { clients, call, hosts, jail, config: build, log, signal };
         await runBuild(item.value, leaseId, deps);
       },
@@ -127,6 +141,7 @@ async function lease(options: {
   ]);
   over.abort();
   await leases.renewing;
+  if (superseded.signal.aborted) throw new SupersededError();
 }
 
 /** The lease's time; undefined when the end came first. */

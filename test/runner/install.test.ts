@@ -145,7 +145,8 @@ builds('an installer sees neither the home of the operator nor the data, and may
       const paths = ${JSON.stringify([dirname(secret), '/root', '/home', '/var', '/proc/2'])};
       console.log(JSON.stringify({
         seen: paths.map((path) => said(() => readdirSync(path))),
-        written: ['/usr/x', '/etc/x', '/x', '/build/project/x'].map((p) => said(() => writeFileSync(p, ''))),
+        written: ['/usr/x', '/etc/x', '/x', '/build/project/x']
+          .map((path) => said(() => writeFileSync(path, ''))),
         here: process.cwd(), env: Object.keys(process.env),
       }));`;
     const spec = await installSpec(

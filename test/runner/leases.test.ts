@@ -23,11 +23,15 @@ function core(methods: Partial<Runners>): Pick<Clients, 'runners'> {
 
 function leasesOf(renewLeases: Runners['renewLeases'], now = Date.now) {
   const over = new AbortController();
+  const superseded = new AbortController();
+  const onSuperseded = () => superseded.abort();
   const { signal } = over;
   const clients = core({ renewLeases });
-  const leases = openLeases({ clients, call: {}, runner, leaseMs: 15, log, now, signal });
+  const own = { clients, call: {}, runner, leaseMs: 15, log, now, onSuperseded };
+  const leases = openLeases({ ...own, signal });
   return {
     leases,
+    superseded: superseded.signal,
     async [Symbol.asyncDispose]() {
       over.abort();
       await leases.renewing;
@@ -101,6 +105,7 @@ test('never more work than places, and the last piece is waited for', async () =
     runner,
     leases: noLeases,
     log,
+    onSuperseded: () => assert.unreachable(),
     signal: ended.signal,
     async run() {
       running += 1;
@@ -127,6 +132,7 @@ test('what core no longer knows when it is told that it came is not run', async 
     runner,
     leases: { ...noLeases, take: async () => new Set(['known']) },
     log,
+    onSuperseded: () => assert.unreachable(),
     signal: ended.signal,
     async run({ leaseId }) {
       ran.push(leaseId);
@@ -166,12 +172,43 @@ test('a failed lease call is tried again, a failed piece of work ends nothing', 
     runner,
     leases: noLeases,
     log,
+    onSuperseded: () => assert.unreachable(),
     signal: ended.signal,
     async run() {
       throw new Error('broken');
     },
   });
   assert.is(calls, 3);
+});
+
+test('a superseded instance loses all that it holds, and asks no more', async () => {
+  const refuse = () => Promise.reject(new Fault('LEASE_LOST', 'a newer one is registered'));
+  await using scene = leasesOf(refuse);
+  const held = [scene.leases.hold('a'), scene.leases.hold('b')];
+  await once(scene.superseded, 'abort');
+  assert.ok(held.every(({ lost }) => lost.aborted));
+  let calls = 0;
+  let told = 0;
+  await workLoop({
+    kind: 'INVOCATION',
+    max: 1,
+    clients: core({
+      async leaseWork() {
+        calls += 1;
+        return refuse();
+      },
+    }),
+    call: {},
+    runner,
+    leases: noLeases,
+    log,
+    onSuperseded: () => {
+      told += 1;
+    },
+    signal: new AbortController().signal,
+    run: async () => assert.unreachable(),
+  });
+  assert.equal([calls, told], [1, 1]);
 });
 
 test.run();
