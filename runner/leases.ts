@@ -60,7 +60,7 @@ export function openLeases(options: {
         options.onSuperseded();
         return;
       }
-      log.warn({ error: String(error) }, 'leases could not be renewed');
+      if (held.size > 0) log.warn({ error: String(error) }, 'leases could not be renewed');
       for (const id of leaseIds) {
         if ((held.get(id)?.sureUntil ?? 0) < now())
           lose(id, 'core could not be reached for too long');
@@ -75,7 +75,8 @@ export function openLeases(options: {
   const keepRenewing = async (): Promise<void> => {
     while (!signal.aborted) {
       await sleep(leaseMs / 3, undefined, { signal }).catch(() => {});
-      if (held.size > 0 && !signal.aborted) await renew([...held.keys()].slice(0, RENEW_MAX));
+      // with nothing held too: it is how an idle runner learns that it is superseded
+      if (!signal.aborted) await renew([...held.keys()].slice(0, RENEW_MAX));
     }
   };
 
