@@ -1,0 +1,131 @@
+/** The delivery engine as it runs in `tabern serve`, without the rest: for the bench of webhooks. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { deliveryService } from '../../core/deliveries.ts';
+import { newId } from '../../core/ids.ts';
+import { sealerOf } from '../../core/seal.ts';
+import { emitEvent } from '../../core/store/sqlite/events.ts';
+import { openDatabase } from '../../core/store/sqlite/open.ts';
+import type { Tx } from '../../core/store/sqlite/tx.ts';
+import { openStore } from '../../core/store/thread.ts';
+import { webhookService } from '../../core/webhooks.ts';
+import { startDispatcher } from '../../gateway/webhooks/dispatcher.ts';
+import { cidrList } from '../../proto/addresses.ts';
+import { DeliveryServiceService } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
+import { openLog } from '../../proto/log.ts';
+import { must } from '../../proto/must.ts';
+import { local } from '../../proto/rpc.ts';
+import { callerOf } from '../support/bare-store.ts';
+
+export const TYPE = 'functions.invocations.completed';
+const RECEIVER = fileURLToPath(new URL('./receiver.ts', import.meta.url));
+const log = openLog({ role: 'bench', level: 'warn' });
+const sealer = sealerOf(Buffer.alloc(32, 1));
+const allow = cidrList(['127.0.0.0/8']);
+const now = Date.now;
+
+/** The receiver's process. */
+export async function startReceiverProcess() {
+  const child = fork(RECEIVER, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], execArgv: [] });
+  const [line] = (await once(must(child.stdout, 'stdout'), 'data')) as [Buffer];
+  const { url, ca } = JSON.parse(line.toString()) as { url: string; ca: string };
+  return {
+    url,
+    ca,
+    async [Symbol.asyncDispose]() {
+      const gone = once(child, 'exit');
+      child.disconnect();
+      await gone;
+    },
+  };
+}
+
+/** A store on its thread, as durable as it comes. */
+async function openParts(dir: string) {
+  const store = await openStore({
+    dir,
+    durability: 'full',
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  return { store, webhooks: webhookService({ store, sealer, now, allow }) };
+}
+
+/** Projects with that many webhooks each, at `${url}/<n>`; gives [project, webhook] in order. */
+export async function register(dir: string, endpoints: readonly (readonly string[])[]) {
+  const { store, webhooks } = await openParts(dir);
+  const made: { projectId: string; webhookId: string }[] = [];
+  for (const [index, ofProject] of endpoints.entries()) {
+    const at = now();
+    const row = { id: newId(), name: `project ${index}`, defaultTimeout: 900, concurrency: 25 };
+    const { id: projectId } = await store.ensureProject({ ...row, createdAt: at, updatedAt: at });
+    for (const endpoint of ofProject) {
+      const caller = callerOf(projectId);
+      const { webhook } = await webhooks.createWebhook({ endpoint, eventTypes: [TYPE] }, caller);
+      made.push({ projectId, webhookId: must(webhook, 'webhook').id });
+    }
+  }
+  await store.close();
+  return made;
+}
+
+/** That many events of the project, committed at once; each becomes a delivery per webhook. */
+export function queue(dir: string, projectId: string, count: number): void {
+  const open = openDatabase({ dir, durability: 'full' });
+  const tx: Tx = { db: open.db, wake: () => {}, crashPoint: () => {} };
+  const data = { status: 'COMPLETED', results: { text: 'x'.repeat(1_000) } };
+  open.db.transaction(() => {
+    for (let n = 0; n < count; n++) {
+      emitEvent(tx, { type: TYPE, resourceId: newId(), projectId, data, at: now() });
+    }
+  })();
+  open.close();
+}
+
+/** The engine on that directory, sending. `ended(n)` resolves once n attempts are on record. */
+export async function startEngine(dir: string, { ca, ratePerS }: { ca: string; ratePerS: number }) {
+  const { store, webhooks } = await openParts(dir);
+  const service = deliveryService({ store, sealer, log, now, ratePerS });
+  const caller = callerOf('');
+  let claimedAt: number | undefined;
+  let reported = 0;
+  let wanted = Number.POSITIVE_INFINITY;
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const calls = { claims: 0, reports: 0 };
+  const client = local(
+    DeliveryServiceService,
+    {
+      async claimDeliveries(request, call) {
+        const answer = await service.claimDeliveries(request, { ...caller, call });
+        if (answer.claims.length > 0) claimedAt ??= performance.now();
+        calls.claims += 1;
+        return answer;
+      },
+      async reportAttempts(request, call) {
+        const answer = await service.reportAttempts(request, { ...caller, call });
+        reported += request.reports.filter(({ outcome }) => outcome === 'OK').length;
+        calls.reports += 1;
+        if (reported >= wanted) resolve(performance.now() - must(claimedAt, 'a first claim'));
+        return answer;
+      },
+    },
+    { onError: (error) => log.error(error) },
+  );
+  const options = { client, token: 'bench', senderId: 'bench', allow, ca, log };
+  const dispatcher = startDispatcher({ ...options, attemptsEndMs: 0 });
+  return {
+    webhooks,
+    calls,
+    /** Milliseconds from the first claim until then. */
+    ended(count: number): Promise<number> {
+      wanted = count;
+      return promise;
+    },
+    async [Symbol.asyncDispose]() {
+      await dispatcher.close();
+      await store.close();
+    },
+  };
+}
