@@ -1,11 +1,12 @@
 /** kill -9 loses nothing that was acknowledged: at named points, and at a random moment. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openStore } from '../../core/store/thread.ts';
+import { tempDirectory } from '../support/temp.ts';
 import { ENGINES, openBench, T0 } from './engines.ts';
 
 const test = suite('core/crash');
@@ -76,6 +77,16 @@ test('a failing disk ends the process with 70 and loses nothing acknowledged', a
   for (const id of ids) assert.ok(await store.getInvocation({ id, projectId }));
   await store.close();
   checkWhole(`${bench.dir}/tabern.db`, ids.length);
+});
+
+test('a full disk refuses, reads on, and goes on when there is room again', async () => {
+  await using dir = tempDirectory();
+  const child = fileURLToPath(new URL('./full-child.ts', import.meta.url));
+  const script = 'mount -t tmpfs -o size=6m tmpfs "$1" && exec "$0" "$2" "$1"';
+  const args = ['-rm', 'bash', '-c', script, process.execPath, dir.path, child];
+  const { status, stdout, stderr } = spawnSync('unshare', args, { encoding: 'utf8' });
+  assert.is(status, 0, stderr);
+  assert.equal(JSON.parse(stdout), { reason: 'STORAGE_FULL', whileFull: 0, after: 0 });
 });
 
 /** Nothing half-written: each row has its partner, and the counters are what they count. */

@@ -56,6 +56,8 @@ export class Engine {
       this.#sql.commit.run();
       this.#crashPoint('after-commit');
     } catch (error) {
+      // No room for the frame that would end the transaction in the log: it has not happened.
+      if (isFull(error)) return this.#undone(group, error);
       return { kind: 'fatal', message: `commit failed: ${text(error)}` };
     }
     return { kind: 'committed', answers, wakes: [...wakes] };
@@ -80,8 +82,8 @@ export class Engine {
   }
 
   /**
-   * The transaction ended before its commit. A full disk rolls back whole: known, so said; damage
-   * is fatal.
+   * The transaction was not committed. A full disk rolls back whole: known, so said; damage is
+   * fatal.
    */
   #undone(group: readonly OpRequest[], error: unknown): GroupOutcome {
     if (!isFull(error)) return { kind: 'fatal', message: `transaction failed: ${text(error)}` };

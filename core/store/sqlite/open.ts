@@ -34,7 +34,7 @@ export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>)
     return {
       db,
       close() {
-        db.pragma('optimize');
+        optimize(db);
         db.close();
         lock.close();
       },
@@ -42,6 +42,15 @@ export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>)
   } catch (error) {
     lock.close();
     throw error;
+  }
+}
+
+/** Statistics for the next start; a full disk has no room for them, and closes all the same. */
+function optimize(db: Database): void {
+  try {
+    db.pragma('optimize');
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError)) throw error;
   }
 }
 
