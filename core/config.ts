@@ -6,9 +6,12 @@ import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
+import { DISABLE_AFTER_MS, type Rule } from './delivery/disable.ts';
+import { RATE_PER_S } from './delivery/pace.ts';
 
 /** In characters: what a person would not guess and a machine cannot search. */
 const API_KEY_MIN = 24;
+const HOUR_MS = 3_600_000;
 
 export type CoreConfig = {
   /** TABERN_DATA: absolute; made with mode 0700. Default ./tabern_data. */
@@ -35,6 +38,10 @@ export type CoreConfig = {
   apiKey: string | undefined;
   /** TABERN_WEBHOOK_ALLOW_CIDRS, empty: addresses that webhooks may name beside the public ones. */
   webhookAllowCidrs: readonly string[];
+  /** TABERN_WEBHOOK_DISABLE_AFTER, 120 h, and TABERN_WEBHOOK_DISABLE_SILENCE, on. */
+  webhookRule: Rule;
+  /** TABERN_WEBHOOK_RATE, 50: deliveries a second of one webhook. */
+  webhookRatePerS: number;
   /** TABERN_CRASH_AT, `name:n`: fault tests only. */
   crashAt: string | undefined;
 };
@@ -51,6 +58,10 @@ export function readCoreConfig(env: Env): CoreConfig {
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     apiKey: presetKey(env),
     webhookAllowCidrs: cidrs(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'),
+    webhookRule: webhookRule(env),
+    webhookRatePerS: integer(env, 'TABERN_WEBHOOK_RATE', {
+      ...{ default: RATE_PER_S, min: 1, max: 1_000 },
+    }),
     crashAt: crashAt(env),
   };
 }
@@ -71,6 +82,15 @@ function presetKey(env: Env): string | undefined {
     throw new ConfigError('TABERN_API_KEY must be printable ASCII without spaces');
   }
   return key;
+}
+
+/** Up to a year: past it nobody would notice. */
+function webhookRule(env: Env): Rule {
+  const hours = integer(env, 'TABERN_WEBHOOK_DISABLE_AFTER', {
+    ...{ default: DISABLE_AFTER_MS / HOUR_MS, min: 1, max: 8_760 },
+  });
+  const silence = choice(env, 'TABERN_WEBHOOK_DISABLE_SILENCE', ['on', 'off'], 'on') === 'on';
+  return { disableAfterMs: hours * HOUR_MS, silence };
 }
 
 function crashAt(env: Env): string | undefined {

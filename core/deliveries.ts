@@ -55,12 +55,15 @@ type Options = {
   random?: () => number;
   rule?: Rule;
   ratePerS?: number;
+  /** Aborts when core closes: waiting claims answer at once. */
+  closing?: AbortSignal;
 };
 
 export function deliveryService(
   options: Options,
 ): Service<typeof DeliveryServiceService, MachineCaller> {
   const { store, log, now } = options;
+  const { closing = new AbortController().signal } = options;
   const { random = Math.random, rule = FIVE_DAYS, ratePerS = RATE_PER_S } = options;
 
   function claim(sender: { senderId: string; instanceId: string }, max: number): Promise<Claimed> {
@@ -77,16 +80,17 @@ export function deliveryService(
     async claimDeliveries(request, { call }) {
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
       const giveUpAt = now() + waitMs;
+      const ending = AbortSignal.any([call.signal, closing]);
       for (;;) {
         using wake = openWake(store, 'deliveries');
         const claimed = await claim({ senderId, instanceId }, max);
         const leftMs = giveUpAt - now();
         const { claims, gone: goneWebhookIds, nextDue } = claimed;
-        if (claims.length > 0 || goneWebhookIds.length > 0 || leftMs <= 0) {
+        if (claims.length > 0 || goneWebhookIds.length > 0 || leftMs <= 0 || closing.aborted) {
           return { claims: signed(claimed, options), goneWebhookIds };
         }
         const dueMs = (nextDue ?? Number.POSITIVE_INFINITY) - now();
-        await wake.wait(Math.max(1, Math.min(leftMs, dueMs)), call.signal);
+        await wake.wait(Math.max(1, Math.min(leftMs, dueMs)), ending);
         // Who left cannot send: nothing may be claimed for them.
         if (call.signal.aborted) return { claims: [], goneWebhookIds: [] };
       }

@@ -14,9 +14,11 @@ import { authenticator, hashOf, newApiKey } from './auth.ts';
 import { openBlobFiles } from './blobs/files.ts';
 import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
+import { schedulerClock } from './clock.ts';
 import type { CoreConfig } from './config.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { newId } from './ids.ts';
+import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
@@ -31,6 +33,8 @@ export { printable, readCoreConfig } from './config.ts';
 
 /** In seconds: how long a session lives when nobody says. Source: reference.md 2.4, free plan. */
 const DEFAULT_TIMEOUT = 900;
+/** In milliseconds: less is not worth a word. */
+const CLOCK_BEHIND_MS = 60_000;
 /** Those who waited are told before the process ends. */
 const FATAL_DELAY_MS = 100;
 /**
@@ -58,6 +62,7 @@ export type Core = AsyncDisposable & {
 };
 
 export type CoreOptions = {
+  /** Instead of the machine's clocks. */
   now?: () => number;
   /** Instead of ending the process. */
   onFatal?: (error: Error) => void;
@@ -69,7 +74,7 @@ export async function startCore(
   log: Log,
   options: CoreOptions = {},
 ): Promise<Core> {
-  const { now = Date.now, onFatal = (error) => endProcess(error, log) } = options;
+  const { onFatal = (error) => endProcess(error, log) } = options;
   const { dataDir, durability, crashAt, leaseMs, sweepMs, queueMax } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const keyFile = (name: string) => join(dataDir, 'keys', name);
@@ -77,6 +82,7 @@ export async function startCore(
   await using opened = new AsyncDisposableStack();
   const store = await openStore({ dir: dataDir, durability, crashAt, onFatal });
   opened.defer(() => store.close());
+  const now = options.now ?? (await openClock(store, log));
   await store.recoverWork({ at: now(), leaseMs });
   const firstStart = await ensureProject(store, config, now());
   const sealer = await openSecrets(store, keyFile('master.key'));
@@ -90,12 +96,15 @@ export async function startCore(
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, sweepMs }));
+  opened.use(startJanitor({ store, log, now }));
   const checks = opened.use(openChecks());
   const closing = new AbortController();
   const handlers = allHandlers({
     ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax },
     authenticate: authenticator({ store, tokens, now }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
+    ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
+    webhookRatePerS: config.webhookRatePerS,
     closing: closing.signal,
   });
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
@@ -113,6 +122,15 @@ export async function startCore(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function openClock(store: Store, log: Log): Promise<() => number> {
+  const written = await store.lastTime();
+  const behindMs = written - Date.now();
+  if (behindMs > CLOCK_BEHIND_MS) {
+    log.warn({ behindMs }, "this machine's clock is behind what was written; going on from there");
+  }
+  return schedulerClock(written);
 }
 
 /**

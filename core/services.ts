@@ -19,6 +19,7 @@ import {
 import type { Checks } from './checks.ts';
 import { contextService } from './contexts.ts';
 import { deliveryService } from './deliveries.ts';
+import type { Rule } from './delivery/disable.ts';
 import { functionHandlers } from './functions.ts';
 import { invocationService } from './invocations.ts';
 import type { KeyPool } from './keys/pool.ts';
@@ -44,13 +45,18 @@ export type Parts = {
   leaseMs: number;
   queueMax: number;
   webhookAllow: BlockList;
+  webhookRule: Rule;
+  webhookRatePerS: number;
+  /** The machine's own clock: what receivers of signatures compare with. */
+  wall: () => number;
   /** Aborts when core closes. */
   closing: AbortSignal;
 };
 
 export function allHandlers(parts: Parts): AllHandlers {
   const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
-  const { authenticate, webhookAllow: allow } = parts;
+  const { authenticate, webhookAllow: allow, webhookRule: rule, wall } = parts;
+  const { webhookRatePerS: ratePerS } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const invocations = invocationService({ ...work, checks });
@@ -72,14 +78,14 @@ export function allHandlers(parts: Parts): AllHandlers {
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     webhooks: behind(
       SERVICES.webhooks,
-      webhookService({ store, sealer, now, allow }),
+      webhookService({ store, sealer, now, allow, closing }),
       onlyProjects,
     ),
     blobs: behind(SERVICES.blobs, blobService({ store, files, now }), projectsAndRunners),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(
       SERVICES.deliveries,
-      deliveryService({ store, sealer, log, now }),
+      deliveryService({ ...{ store, sealer, log, now, closing }, wall, rule, ratePerS }),
       onlyGateways,
     ),
   };

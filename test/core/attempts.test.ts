@@ -35,7 +35,7 @@ attempts('each attempt is kept with its status, time and excerpt', async () => {
 });
 
 attempts(
-  'it is tried eight times on the schedule, with the same bytes and id, then given up',
+  'raw-bytes-identical-across-attempts: eight tries on the schedule, the same bytes and id',
   async () => {
     await using app = bootDeliveries();
     await app.addWebhook();
@@ -138,7 +138,7 @@ attempts('five interruptions count as one failed try', async () => {
 });
 
 attempts(
-  'five days of failure disable the webhook: what waits is skipped, so is what comes',
+  'disabled-stops: after five days of failure what waits is skipped, so is what comes',
   async () => {
     await using app = bootDeliveries();
     await app.addWebhook();
@@ -159,6 +159,42 @@ attempts(
   },
 );
 
+attempts('abort-message on a failure ends the delivery, and counts as a failure', async () => {
+  await using app = bootDeliveries();
+  await app.addWebhook();
+  app.emit();
+  await app.report([[only(await app.claim()), { status: 410, abortMessage: true }]]);
+  const over = { state: 'exhausted', reason: 'aborted_by_receiver', due: null, tries: 1 };
+  assert.equal(app.states(), [over]);
+  assert.is(app.rows('SELECT consecutive_failures AS n FROM webhooks')[0]?.['n'], 1);
+  app.emit();
+  await app.report([[only(await app.claim()), { ...OK, abortMessage: true }]]);
+  assert.is(app.states()[1]?.['state'], 'delivered', 'with a success it means nothing');
+});
+
+attempts(
+  'disabled-stops: an attempt in flight ends and is kept; its success enables nothing',
+  async () => {
+    await using app = bootDeliveries();
+    await app.addWebhook();
+    app.emit();
+    app.emit();
+    const [fails, succeeds] = await app.claim();
+    app.db.exec(`UPDATE webhooks SET status = 'disabled'`);
+    await app.report([
+      [must(fails, 'claim'), {}],
+      [must(succeeds, 'claim'), OK],
+    ]);
+    const states = app.states().map(({ state, reason }) => [state, reason]);
+    assert.equal(states, [
+      ['skipped', 'endpoint_disabled'],
+      ['delivered', null],
+    ]);
+    assert.equal(app.rows('SELECT status FROM webhooks'), [{ status: 'disabled' }]);
+    assert.is(app.rows('SELECT id FROM attempts WHERE outcome IS NOT NULL').length, 2);
+  },
+);
+
 attempts('what is in flight at a deletion stays cancelled when it fails', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
@@ -170,7 +206,7 @@ attempts('what is in flight at a deletion stays cancelled when it fails', async 
   assert.is(app.rows('SELECT outcome FROM attempts')[0]?.['outcome'], 'http');
 });
 
-attempts('a type that was unsubscribed while in flight is not tried again', async () => {
+attempts('unsubscribe-cancels: what is in flight is not tried again', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();

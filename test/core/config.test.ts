@@ -17,6 +17,8 @@ test('nothing set gives the documented defaults', () => {
     logLevel: 'info',
     apiKey: undefined,
     webhookAllowCidrs: [],
+    webhookRule: { disableAfterMs: 120 * 3_600_000, silence: true },
+    webhookRatePerS: 50,
     crashAt: undefined,
   });
 });
@@ -27,6 +29,9 @@ const REFUSED: Record<string, Record<string, string>> = {
   'an unknown durability': { TABERN_DURABILITY: 'off' },
   'a lease that is too short': { TABERN_LEASE_MS: '999' },
   'a network that is none': { TABERN_WEBHOOK_ALLOW_CIDRS: '10.0.0.0/33' },
+  'a rule of no hours': { TABERN_WEBHOOK_DISABLE_AFTER: '0' },
+  'a silence that is neither': { TABERN_WEBHOOK_DISABLE_SILENCE: 'no' },
+  'a rate of nothing': { TABERN_WEBHOOK_RATE: '0' },
   'a crash point that is none': { TABERN_CRASH_AT: 'before-commit' },
   'a crash point in production': { TABERN_CRASH_AT: 'before-commit:1', NODE_ENV: 'production' },
 };
@@ -47,6 +52,11 @@ test('a key of 24 characters is taken, and never printed', () => {
 
 test('a crash point is taken outside production', () => {
   assert.is(readCoreConfig({ TABERN_CRASH_AT: 'before-commit:3' }).crashAt, 'before-commit:3');
+});
+
+test('the rule of the five days may be shortened, and read literally', () => {
+  const env = { TABERN_WEBHOOK_DISABLE_AFTER: '1', TABERN_WEBHOOK_DISABLE_SILENCE: 'off' };
+  assert.equal(readCoreConfig(env).webhookRule, { disableAfterMs: 3_600_000, silence: false });
 });
 
 test.run();

@@ -61,18 +61,38 @@ deliveries(
   },
 );
 
-deliveries('during a rotation both secrets sign; after a day the old one does not', async () => {
-  await using app = bootDeliveries();
-  const { id, secret = '' } = await app.addWebhook();
-  const rotated = await app.webhooks.rotateSecret({ id, revokeImmediately: false }, app.caller);
-  app.emit();
-  const both = only(await app.claim());
-  for (const one of [secret, rotated.secret]) new Webhook(one).verify(both.body, both.headers);
-  app.clock.advance(24 * HOUR);
-  app.emit();
-  const after = (await app.claim()).at(-1);
-  assert.is(after?.headers['webhook-signature']?.split(' ').length, 1);
-});
+deliveries(
+  'signature-two-secrets-in-overlap: both sign; after a day the old one does not',
+  async () => {
+    await using app = bootDeliveries();
+    const { id, secret = '' } = await app.addWebhook();
+    const rotated = await app.webhooks.rotateSecret({ id, revokeImmediately: false }, app.caller);
+    app.emit();
+    const both = only(await app.claim());
+    for (const one of [secret, rotated.secret]) new Webhook(one).verify(both.body, both.headers);
+    app.clock.advance(24 * HOUR);
+    app.emit();
+    const after = (await app.claim()).at(-1);
+    assert.is(after?.headers['webhook-signature']?.split(' ').length, 1);
+  },
+);
+
+deliveries(
+  'rotate-in-flight: the attempt ends with the old secret, the next has the new',
+  async () => {
+    await using app = bootDeliveries();
+    const { id, secret = '' } = await app.addWebhook();
+    app.emit();
+    const first = only(await app.claim());
+    const rotated = await app.webhooks.rotateSecret({ id, revokeImmediately: true }, app.caller);
+    new Webhook(secret).verify(first.body, first.headers);
+    await app.report([[first, { status: 400, error: 'answered 400' }]]);
+    app.clock.advance(5_000);
+    const again = only(await app.claim());
+    new Webhook(rotated.secret).verify(again.body, again.headers);
+    assert.throws(() => new Webhook(secret).verify(again.body, again.headers));
+  },
+);
 
 deliveries('a lapsed lease gives the delivery to another, and interrupts the attempt', async () => {
   await using app = bootDeliveries();

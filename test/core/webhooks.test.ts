@@ -31,7 +31,7 @@ function boot(allow: string[] = []) {
   return { ...bare, clock, sealer, service, caller, create, emit, [Symbol.asyncDispose]: dispose };
 }
 
-webhooks('creation answers the secret, and nothing else ever does', async () => {
+webhooks('secret-never-returned: creation answers it, and nothing else ever does', async () => {
   await using app = boot();
   const made = await app.create('https://example.com/hook', [OTHER, TYPE, TYPE]);
   assert.match(made.secret ?? '', /^whsec_[A-Za-z0-9+/]{32}$/);
@@ -43,6 +43,7 @@ webhooks('creation answers the secret, and nothing else ever does', async () => 
     await app.service.listWebhooks({ limit: undefined, cursor: undefined }, app.caller),
     await app.service.updateWebhook({ id, endpoint: undefined, eventTypes: [OTHER] }, app.caller),
   ];
+  answers.push(await app.service.enableWebhook({ id }, app.caller));
   for (const answer of answers) assert.not.match(JSON.stringify(answer), /secret|whsec/);
 });
 
@@ -65,7 +66,7 @@ for (const [what, eventTypes] of [
   ['an unknown type', ['functions.builds.pending']],
   ['no type', []],
 ] as const) {
-  webhooks(`${what} is refused, and no webhook is left`, async () => {
+  webhooks(`unknown-type-400: ${what} is refused, and no webhook is left`, async () => {
     await using app = boot();
     const fault = await faultOf(app.create('https://example.com', [...eventTypes]));
     assert.is(fault.reason, 'UNKNOWN_EVENT_TYPE');
@@ -82,7 +83,7 @@ webhooks('an endpoint that is not public is refused unless the operator allows i
   await own.create('https://127.0.0.1:8443/');
 });
 
-webhooks('one endpoint is registered once per project, until it is deleted', async () => {
+webhooks('duplicate-url-409: an endpoint is registered once, until it is deleted', async () => {
   await using app = boot();
   const { id } = await app.create('https://example.com');
   const fault = await faultOf(app.create('https://EXAMPLE.com:443/'));
@@ -142,7 +143,7 @@ webhooks('a new endpoint enables a webhook that failed', async () => {
   assert.is(webhook?.disabledAt, undefined);
 });
 
-webhooks('a subscription that ends cancels what waits for it, and nothing else', async () => {
+webhooks('unsubscribe-cancels: what waits for that type, and nothing else', async () => {
   await using app = boot();
   const { id } = await app.create('https://example.com', [TYPE, OTHER]);
   app.emit(TYPE);

@@ -45,7 +45,7 @@ export function bootDeliveries(allow = cidrList([])) {
   const dispose = () => bare[Symbol.asyncDispose]();
   return {
     ...bare,
-    ...{ clock, webhooks, service, caller, sender, addWebhook, emit, claim, report, states },
+    ...{ bare, clock, webhooks, service, caller, sender, addWebhook, emit, claim, report, states },
     [Symbol.asyncDispose]: dispose,
   };
 }

@@ -22,7 +22,7 @@ type Found = Standing & {
   outcome: string | null;
 };
 
-export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat'> {
+export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat' | 'lastTime'> {
   const sql = prepare(tx);
 
   /**
@@ -96,6 +96,8 @@ export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat'> 
       sql.setHeartbeat.run(at);
       return { gapMs: gapMs > gapMinMs ? gapMs : 0 };
     },
+
+    lastTime: () => sql.lastTime.get() ?? 0,
   };
 }
 
@@ -153,6 +155,11 @@ function prepare({ db }: Tx) {
       SELECT ${STREAK}, id AS webhookId FROM webhooks
       WHERE first_failure_at IS NOT NULL AND status = 'enabled'`),
     heartbeat: db.prepare<[], number>('SELECT at FROM heartbeat').pluck(),
+    lastTime: db
+      .prepare<[], number | null>(`
+        SELECT MAX(at) FROM (
+          SELECT at FROM heartbeat UNION ALL SELECT MAX(created_at) FROM events)`)
+      .pluck(),
     setHeartbeat: db.prepare<[number]>(`
       INSERT INTO heartbeat (id, at) VALUES (1, ?)
       ON CONFLICT (id) DO UPDATE SET at = excluded.at`),

@@ -92,4 +92,6 @@ export type DeliveryOps = {
    * streaks of failure.
    */
   beat(beat: { at: number; gapMinMs: number }): { gapMs: number };
+  /** The latest time on disk; 0 when there is none. Times go on from there after a start. */
+  lastTime(): number;
 };

@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   afterAttempt,
+  FIVE_DAYS,
   NO_STREAK,
   type Streak,
   withoutGap,
@@ -44,47 +45,47 @@ const events = (...since: number[]) => failing(since.flatMap((ms) => attemptsOf(
 const every = (stepMs: number, forMs: number) =>
   Array.from({ length: Math.floor(forMs / stepMs) + 1 }, (_, n) => n * stepMs);
 
-disable('1: failing every hour disables at 120 h exactly', () => {
+disable('five-days 1: failing every hour disables at 120 h exactly', () => {
   const hourly = every(HOUR, 6 * DAY).map((ms) => START + ms);
   assert.is(play(failing(hourly)), 120 * HOUR);
 });
 
-disable('2: one event ever does not disable', () => {
+disable('five-days 2: one event ever does not disable', () => {
   assert.is(play(events(0)), undefined);
 });
 
 disable(
-  '3: a failure on day 0 and an event after day 5 disables at its retry, not at its first attempt',
+  'five-days 3: a failure on day 0 and an event after day 5 disables at its retry, not at its first attempt',
   () => {
     assert.is(play(events(0, 5 * DAY + 1_000)), 5 * DAY + 6_000);
   },
 );
 
-disable('4: the same, but the retry succeeds: stays', () => {
+disable('five-days 4: the same, but the retry succeeds: stays', () => {
   const late = START + 5 * DAY + 1_000;
   const attempts = [...events(0), { at: late, ok: false }, { at: late + 5_000, ok: true }];
   assert.is(play(attempts), undefined);
 });
 
-disable('5: an event every 3 days disables at 144 h, by a retry', () => {
+disable('five-days 5: an event every 3 days disables at 144 h, by a retry', () => {
   assert.is(play(events(...every(3 * DAY, 30 * DAY))), 144 * HOUR + 5_000);
 });
 
-disable('6: an event every 11 days never disables', () => {
+disable('five-days 6: an event every 11 days never disables', () => {
   assert.is(play(events(...every(11 * DAY, 110 * DAY))), undefined);
 });
 
-disable('7: a success at 4.9 days starts anew', () => {
+disable('five-days 7: a success at 4.9 days starts anew', () => {
   const hourly = failing(every(HOUR, 6 * DAY).map((ms) => START + ms));
   assert.is(play([...hourly, { at: START + 4.9 * DAY, ok: true }]), undefined);
 });
 
-disable('8: one success in twenty never disables', () => {
+disable('five-days 8: one success in twenty never disables', () => {
   const attempts = every(HOUR, 60 * DAY).map((ms, n) => ({ at: START + ms, ok: n % 20 === 19 }));
   assert.is(play(attempts), undefined);
 });
 
-disable('9: our own outage does not count', () => {
+disable('five-days 9: our own outage does not count', () => {
   let streak: Streak = NO_STREAK;
   for (const at of [0, 1, 2, 3].map((days) => START + days * DAY)) {
     streak = afterAttempt(streak, { at, ok: false }).streak;
@@ -95,6 +96,15 @@ disable('9: our own outage does not count', () => {
   const after = afterAttempt(shifted, { at: back, ok: false });
   assert.is(after.disables, false);
   assert.is(after.streak.firstFailureAt, START + 2 * DAY);
+});
+
+disable('read literally, the first attempt after a silence disables too', () => {
+  const rule = { ...FIVE_DAYS, silence: false };
+  const at = START + 5 * DAY + HOUR;
+  const { streak } = afterAttempt(NO_STREAK, { at: START, ok: false });
+  assert.is(afterAttempt(streak, { at, ok: false }).disables, false);
+  assert.is(afterAttempt(streak, { at, ok: false }, rule).disables, true);
+  assert.is(afterAttempt(streak, { at, ok: true }, rule).disables, false);
 });
 
 disable('a streak without failures has nothing to shift', () => {

@@ -7,7 +7,7 @@ const schedule = suite('core/delivery/schedule');
 const failed = { outcome: 'http', status: 500, retryAfterS: null };
 
 schedule(
-  'attempts come at 0, 5 s, 5 m 5 s, 35 m 5 s, 2 h 35 m 5 s and so on to 27 h 35 m 5 s',
+  'schedule-exact: attempts come at 0, 5 s, 5 m 5 s, 35 m 5 s and so on to 27 h 35 m 5 s',
   () => {
     const times = [0];
     for (let tries = 1; tries < TRIES_MAX; tries += 1) {
@@ -17,13 +17,13 @@ schedule(
   },
 );
 
-schedule('the eighth failure leaves nothing to wait for', () => {
+schedule('schedule-exact: the eighth failure leaves nothing to wait for', () => {
   assert.is(delayMs(7, failed, 1), 36_000_000);
   assert.is(delayMs(8, failed, 1), null);
   assert.is(delayMs(9, failed, 1), null);
 });
 
-schedule('every gap lies within a fifth of its step, whatever the jitter', () => {
+schedule('schedule-exact: every gap lies within a fifth of its step, whatever the jitter', () => {
   for (let round = 0; round < 2_000; round += 1) {
     const tries = 1 + (round % 7);
     const base = DELAYS_MS[tries - 1] ?? 0;
@@ -55,7 +55,7 @@ for (const [what, tries, retryAfterS, wantedS] of [
   ['0 is the step', 1, 0, 5],
   ['after the seventh failure is the step', 7, 999_999, 36_000],
 ] as const) {
-  schedule(`a Retry-After ${what}`, () => {
+  schedule(`retry-after-clamped: one ${what}`, () => {
     assert.is(delayMs(tries, { ...failed, status: 503, retryAfterS }, 1), wantedS * 1_000);
   });
 }

@@ -10,7 +10,7 @@ const id = '019a7d3e-0000-7000-8000-000000000001';
 const now = () => Math.floor(Date.now() / 1_000);
 const body = Buffer.from('{"id":"x","text":"grüße \\u2028 🦊"}');
 
-sign('the vector of the specification comes out', () => {
+sign('signing-vectors: the vector of the specification comes out', () => {
   const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
   const signed = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestampS: 1_614_265_330 };
   const headers = signatureHeaders({ ...signed, body: Buffer.from('{"test": 2432232314}') }, [key]);
@@ -27,7 +27,7 @@ sign('a receiver that holds the secret accepts', () => {
   assert.equal(new Webhook(writeSecret(key)).verify(body, headers), JSON.parse(body.toString()));
 });
 
-sign('during a rotation either secret verifies, the newest first', () => {
+sign('signature-two-secrets-in-overlap: either secret verifies, the newest first', () => {
   const [newest, older] = [Buffer.alloc(24, 1), Buffer.alloc(24, 2)];
   const headers = signatureHeaders({ id, timestampS: now(), body }, [newest, older]);
   for (const key of [newest, older]) new Webhook(writeSecret(key)).verify(body, headers);

@@ -1,0 +1,96 @@
+/** What a claim holds back, and what else it says: spec/webhooks.md 3.9, 3.10. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../core/ids.ts';
+import { callerOf } from '../support/bare-store.ts';
+import { bootDeliveries, OK, only, TYPE } from '../support/deliveries.ts';
+
+const pacing = suite('core/pacing');
+
+pacing('one who sends to a webhook that is deleted is told at once, and once', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook();
+  app.emit();
+  const other = { senderId: 'two', instanceId: newId() };
+  const held = only(await app.claim());
+  const ask = (from: typeof other, waitMs: number) =>
+    app.service.claimDeliveries({ ...from, max: 1, waitMs }, app.caller);
+  const waiting = ask(app.sender, 5_000);
+  await app.webhooks.getWebhook({ id }, app.caller);
+  await app.webhooks.deleteWebhook({ id }, app.caller);
+  assert.equal((await ask(other, 0)).goneWebhookIds, [], 'it holds nothing');
+  assert.equal(await waiting, { claims: [], goneWebhookIds: [id] });
+  assert.equal((await ask(app.sender, 0)).goneWebhookIds, []);
+  await app.report([[held, { outcome: 'RESET', status: 0 }]]);
+  assert.is(app.states()[0]?.['state'], 'cancelled');
+});
+
+pacing('what ended before the sender asked again needs no word', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook();
+  app.emit();
+  const held = only(await app.claim());
+  await app.webhooks.deleteWebhook({ id }, app.caller);
+  await app.report([[held, OK]]);
+  const request = { ...app.sender, max: 1, waitMs: 0 };
+  assert.equal((await app.service.claimDeliveries(request, app.caller)).goneWebhookIds, []);
+});
+
+pacing('a project has 32 in flight at most; another project is served beside it', async () => {
+  await using app = bootDeliveries();
+  for (let n = 0; n < 6; n += 1) await app.addWebhook(`https://example.com/${n}`);
+  for (let n = 0; n < 10; n += 1) app.emit();
+  const claims = await app.claim();
+  assert.is(claims.length, 32);
+  assert.equal(await app.claim(), []);
+  const at = app.clock.now();
+  const other = await app.store.ensureProject({
+    ...{ id: newId(), name: 'other', defaultTimeout: 900, concurrency: 1 },
+    ...{ createdAt: at, updatedAt: at },
+  });
+  const wanted = { endpoint: 'https://example.com/other', eventTypes: [TYPE] };
+  const { webhook } = await app.webhooks.createWebhook(wanted, callerOf(other.id));
+  app.bare.emit({ type: TYPE, resourceId: newId(), projectId: other.id, data: {}, at });
+  assert.is(only(await app.claim()).webhookId, webhook?.id);
+});
+
+pacing('a webhook gets 50 a second, however fast it answers', async () => {
+  await using app = bootDeliveries();
+  await app.addWebhook();
+  for (let n = 0; n < 120; n += 1) app.emit();
+  const drain = async () => {
+    let sent = 0;
+    for (let claims = await app.claim(); claims.length > 0; claims = await app.claim()) {
+      await app.report(claims.map((claim) => [claim, OK]));
+      sent += claims.length;
+    }
+    return sent;
+  };
+  assert.is(await drain(), 50);
+  app.clock.advance(500);
+  assert.is(await drain(), 25);
+  const { nextDue } = await app.store.claimDeliveries({
+    ...{ ...app.sender, max: 1, perProjectMax: 32, ratePerS: 50, jitter: 1 },
+    ...{ at: app.clock.now(), leaseUntil: app.clock.now() + 1 },
+  });
+  assert.is(nextDue, app.clock.now() + 20, 'who waits looks again when one may go');
+});
+
+pacing('with its breaker open a webhook gets one probe; its success lets all out', async () => {
+  await using app = bootDeliveries();
+  await app.addWebhook();
+  for (let n = 0; n < 40; n += 1) app.emit();
+  for (let failed = 0; failed < 20; failed += 1) {
+    const claim = only(await app.claim(app.sender, 1));
+    await app.report([[claim, {}]]);
+  }
+  assert.equal(await app.claim(), [], 'it waits');
+  app.clock.advance(1_000);
+  const probe = only(await app.claim());
+  assert.equal(await app.claim(), [], 'one at a time');
+  assert.is(app.rows(`SELECT id FROM deliveries WHERE tries > 1`).length, 0, 'waiting is no try');
+  await app.report([[probe, OK]]);
+  assert.is((await app.claim()).length, 8);
+});
+
+pacing.run();
