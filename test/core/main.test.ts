@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
@@ -103,6 +103,17 @@ test('secrets and the socket are for their owner alone', async () => {
     assert.is(statSync(join(app.dir, file)).mode & 0o777, 0o600, file);
   }
   assert.is(statSync(join(app.dir, 'keys')).mode & 0o777, 0o700);
+});
+
+test('the database is for its owner alone, also in a directory that others may enter', async () => {
+  await using dir = tempDirectory();
+  chmodSync(dir.path, 0o755);
+  const env = { TABERN_DATA: dir.path, TABERN_API_KEY: KEY };
+  await using core = await startCore(readCoreConfig(env), log);
+  assert.ok(core.address);
+  for (const name of readdirSync(dir.path)) {
+    assert.is(statSync(join(dir.path, name)).mode & 0o077, 0, name);
+  }
 });
 
 test('the socket answers with health and reflection, and a stale one is replaced', async () => {

@@ -3,6 +3,7 @@
  * missing. The lock is an exclusive transaction held on lock.db for as long as the process lives;
  * kill -9 frees it.
  */
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { ANOTHER_RUNS, ConfigError } from '../../../proto/env.ts';
@@ -22,7 +23,7 @@ export type OpenDatabase = { db: Database; close(): void };
 export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>): OpenDatabase {
   const lock = takeLock(options.dir);
   try {
-    const db = new Sqlite(join(options.dir, 'tabern.db'), { timeout: 5_000 });
+    const db = new Sqlite(ownFile(options.dir, 'tabern.db'), { timeout: 5_000 });
     db.pragma('journal_mode = WAL');
     db.pragma(`synchronous = ${options.durability === 'full' ? 'FULL' : 'NORMAL'}`);
     db.pragma('foreign_keys = ON');
@@ -45,6 +46,18 @@ export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>)
   }
 }
 
+/**
+ * Params hold customers' secrets, and an operator's directory may be open to others: SQLite gives
+ * its log and index the mode of the file.
+ */
+function ownFile(dir: string, name: string): string {
+  const path = join(dir, name);
+  // One that is there is not opened: closing it would end the locks that this process has on it.
+  if (existsSync(path)) chmodSync(path, 0o600);
+  else closeSync(openSync(path, 'a', 0o600));
+  return path;
+}
+
 /** Statistics for the next start; a full disk has no room for them, and closes all the same. */
 function optimize(db: Database): void {
   try {
@@ -55,7 +68,7 @@ function optimize(db: Database): void {
 }
 
 function takeLock(dir: string): Database {
-  const lock = new Sqlite(join(dir, 'lock.db'), { timeout: 0 });
+  const lock = new Sqlite(ownFile(dir, 'lock.db'), { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
     return lock;
