@@ -76,6 +76,22 @@ export function deliveryService(
     });
   }
 
+  /** The sender left while they were being claimed: it would hold them for the whole lease. */
+  async function handBack(claims: readonly ClaimedRow[]): Promise<void> {
+    if (claims.length === 0) return;
+    const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
+      ...{ deliveryId, claimSeq, attemptId, outcome: 'unsent' as const, status: 0, latencyMs: 0 },
+      ...{
+        error: '',
+        response: Buffer.alloc(0),
+        retryAfterS: null,
+        abortMessage: false,
+        jitter: 1,
+      },
+    }));
+    await store.reportAttempts({ ends, at: now(), rule });
+  }
+
   return {
     async claimDeliveries(request, { call }) {
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
@@ -84,6 +100,10 @@ export function deliveryService(
       for (;;) {
         using wake = openWake(store, 'deliveries');
         const claimed = await claim({ senderId, instanceId }, max);
+        if (call.signal.aborted) {
+          await handBack(claimed.claims);
+          return { claims: [], goneWebhookIds: [] };
+        }
         const leftMs = giveUpAt - now();
         const { claims, gone: goneWebhookIds, nextDue } = claimed;
         if (claims.length > 0 || goneWebhookIds.length > 0 || leftMs <= 0 || closing.aborted) {

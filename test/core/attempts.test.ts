@@ -234,4 +234,30 @@ attempts('a long absence of core is not held against a failing webhook; a restar
   assert.is(since(), startedAt + 48 * HOUR);
 });
 
+attempts('what its sender lost is not due again when nobody wants it any more', async () => {
+  const states = async (
+    change: (app: ReturnType<typeof bootDeliveries>, id: string) => unknown,
+  ) => {
+    await using app = bootDeliveries();
+    const { id } = await app.addWebhook();
+    app.emit();
+    only(await app.claim());
+    await change(app, id);
+    app.clock.advance(45_001);
+    assert.equal(await app.claim(), []);
+    return app.states().map(({ state, reason, due }) => ({ state, reason, due }));
+  };
+  const unsubscribe = (app: ReturnType<typeof bootDeliveries>, id: string) =>
+    app.webhooks.updateWebhook(
+      { id, endpoint: undefined, eventTypes: ['functions.builds.failed'] },
+      app.caller,
+    );
+  const disable = (app: ReturnType<typeof bootDeliveries>) =>
+    app.rows("UPDATE webhooks SET status = 'disabled' RETURNING id");
+  const cancelled = { state: 'cancelled', reason: 'unsubscribed', due: null };
+  assert.equal(await states(unsubscribe), [cancelled]);
+  const skipped = { state: 'skipped', reason: 'endpoint_disabled', due: null };
+  assert.equal(await states(disable), [skipped]);
+});
+
 attempts.run();

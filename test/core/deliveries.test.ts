@@ -208,4 +208,15 @@ for (const [what, request] of [
   });
 }
 
+deliveries('what was claimed in the moment in which its sender left is due at once', async () => {
+  await using app = bootDeliveries();
+  await app.addWebhook();
+  app.emit();
+  const call = { ...app.caller.call, signal: AbortSignal.abort(new Error('left')) };
+  const wanted = { ...app.sender, max: 64, waitMs: 0 };
+  await app.service.claimDeliveries(wanted, { call }).catch(() => undefined);
+  assert.equal(app.rows('SELECT id FROM attempts'), [], 'nothing was sent');
+  only(await app.claim());
+});
+
 deliveries.run();
