@@ -14,6 +14,15 @@ import { send, type Wire } from './send.ts';
 /** Attempts in flight of one sender, and items of one call. Source: spec/webhooks.md 3.9. */
 const IN_FLIGHT_MAX = 64;
 const BATCH_MAX = 64;
+/** Ended and not on record yet: past it core is too slow or away, and nothing new is begun. Ours. */
+const REPORTS_MAX = 128;
+/**
+ * A commit of core costs as much as twenty deliveries in it: while many attempts are in flight,
+ * this many places gather before the next claim, or as many as come free in so many milliseconds.
+ * Ours, by measurement.
+ */
+const CLAIM_MIN = 16;
+const GATHER_MS = 2;
 /** In milliseconds. Core takes the lease back after 45 s anyway. Source: spec/webhooks.md 3.10. */
 const REPORT_KEPT_MS = 60_000;
 /** In milliseconds: the wait between calls that fail, doubling between these. */
@@ -51,21 +60,20 @@ class Loop implements Sender {
   readonly #cutting = new AbortController();
   readonly #inFlight = new Set<Running>();
   readonly #reports: Kept[] = [];
-  readonly #stopped: Promise<void>;
   readonly #claiming: Promise<void>;
   #reporting: Promise<void> | undefined;
+  /** Ends the claim loop's wait for a place, when it waits. */
+  #wake: () => void = () => {};
 
   constructor(link: Link, wire: Wire) {
     this.#link = link;
     this.#wire = wire;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#stopped = promise;
-    this.#stopping.signal.addEventListener('abort', () => resolve(), { once: true });
     this.#claiming = this.#claimLoop();
   }
 
   async end(maxMs: number): Promise<void> {
     this.#stopping.abort();
+    this.#wake();
     await this.#claiming;
     const timer = setTimeout(() => this.#cutAll(), maxMs);
     await Promise.all([...this.#inFlight].map(({ ended }) => ended));
@@ -84,11 +92,8 @@ class Loop implements Sender {
     const { signal } = this.#stopping;
     let backoffMs = BACKOFF_MIN_MS;
     while (!signal.aborted) {
-      const free = IN_FLIGHT_MAX - this.#inFlight.size - this.#reports.length;
-      if (free <= 0) {
-        await this.#placeFree();
-        continue;
-      }
+      const free = await this.#freePlaces();
+      if (free <= 0) continue;
       try {
         const { claims, goneWebhookIds } = await this.#link.claim(
           Math.min(free, BATCH_MAX),
@@ -113,17 +118,32 @@ class Loop implements Sender {
     }
   }
 
-  /** Until an attempt ends or its report is taken. */
-  async #placeFree(): Promise<void> {
-    const ends = [...this.#inFlight].map(({ ended }) => ended);
-    if (this.#reporting !== undefined) ends.push(this.#reporting);
-    await Promise.race([...ends, this.#stopped]);
+  /** How many may be claimed, having waited for more when there were few. */
+  async #freePlaces(): Promise<number> {
+    if (this.#free() < CLAIM_MIN) await sleep(GATHER_MS);
+    if (this.#free() <= 0 && !this.#stopping.signal.aborted) await this.#placeFree();
+    return this.#free();
+  }
+
+  #free(): number {
+    return this.#reports.length < REPORTS_MAX ? IN_FLIGHT_MAX - this.#inFlight.size : 0;
+  }
+
+  /**
+   * Until an attempt ends, or a report is taken or given up. A promise of its own each time: a race
+   * with one that lives as long as the sender would be kept by it for as long.
+   */
+  #placeFree(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   #start(claim: Claim): void {
     const cut = new AbortController();
     const ended = this.#attempt(claim, cut.signal).finally(() => {
       this.#inFlight.delete(running);
+      this.#wake();
     });
     const running = { webhookId: claim.webhookId, cut, ended };
     this.#inFlight.add(running);
@@ -159,6 +179,7 @@ class Loop implements Sender {
     const batch = this.#reports.slice(0, BATCH_MAX);
     await this.#link.report(batch.map(({ report }) => report));
     this.#reports.splice(0, batch.length);
+    this.#wake();
   }
 
   /** Core gave these deliveries to somebody else long ago. */
@@ -168,6 +189,7 @@ class Loop implements Sender {
     const count = fresh === -1 ? this.#reports.length : fresh;
     if (count === 0) return;
     this.#reports.splice(0, count);
+    this.#wake();
     this.#link.dropped(count);
   }
 }
