@@ -10,7 +10,7 @@ import { cidrList } from '../proto/addresses.ts';
 import type { Log } from '../proto/log.ts';
 import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
-import { authenticator, hashOf, newApiKey } from './auth.ts';
+import { authenticator, hashOf, newApiKey, type Tokens } from './auth.ts';
 import { openBlobFiles } from './blobs/files.ts';
 import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
@@ -84,12 +84,8 @@ export async function startCore(
   opened.defer(() => store.close());
   const now = options.now ?? (await openClock(store, log));
   await store.recoverWork({ at: now(), leaseMs });
-  const firstStart = await ensureProject(store, config, now());
   const sealer = await openSecrets(store, keyFile('master.key'));
-  const tokens = {
-    runner: tokenFile(keyFile('runner.token')),
-    gateway: tokenFile(keyFile('gateway.token')),
-  };
+  const tokens = openTokens(keyFile);
   const folder = join(dataDir, 'blobs');
   const files = await openBlobFiles(folder);
   opened.use(await startBlobSweep({ store, files, folder, log, now }));
@@ -111,6 +107,8 @@ export async function startCore(
   const server = await listen(join(dataDir, 'core.sock'), handlers, onError);
   opened.defer(() => server.close());
   opened.defer(() => closing.abort());
+  // Last: the key that a first start makes is shown only by a start that succeeds.
+  const firstStart = await ensureProject(store, config, now());
 
   const parts = opened.move();
   const close = () => parts.disposeAsync();
@@ -155,6 +153,13 @@ async function ensureProject(
   const { key, publicId } = newApiKey();
   await store.addApiKey({ hash: hashOf(key), projectId, publicId, at });
   return { projectId, apiKey: key, isPreset: false };
+}
+
+function openTokens(keyFile: (name: string) => string): Tokens {
+  return {
+    runner: tokenFile(keyFile('runner.token')),
+    gateway: tokenFile(keyFile('gateway.token')),
+  };
 }
 
 async function openSecrets(store: Store, path: string): Promise<Sealer> {

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
@@ -94,6 +102,16 @@ test('a directory that a newer tabern wrote is refused', async () => {
   const error = await errorOf(startCore(readCoreConfig({ TABERN_DATA: app.dir }), log));
   assert.instance(error, ConfigError);
   assert.match((error as Error).message, /newer tabern/);
+});
+
+test('a first start that is refused makes no key that nobody sees', async () => {
+  await using dir = tempDirectory();
+  const env = { TABERN_DATA: dir.path };
+  mkdirSync(join(dir.path, 'core.sock')); // nothing can listen there
+  await errorOf(startCore(readCoreConfig(env), log));
+  rmdirSync(join(dir.path, 'core.sock'));
+  await using core = await startCore(readCoreConfig(env), log);
+  assert.match(core.firstStart?.apiKey ?? '', /^svc_/);
 });
 
 test('secrets and the socket are for their owner alone', async () => {
