@@ -29,7 +29,11 @@ const KNOWN: Readonly<Record<string, Schema>> = {
 export function describe(registry: FileRegistry, operations: readonly Operation[]): Schema {
   const comments = commentsOf(registry);
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
-  const paths: Record<string, Schema> = structuredClone({ ...HEALTH_PATHS, ...BUILDS_PATHS });
+  const paths: Record<string, Schema> = structuredClone({
+    ...HEALTH_PATHS,
+    ...OPENAPI_PATHS,
+    ...BUILDS_PATHS,
+  });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {
       return `{${jsonName(operation.method.input, field)}}`;
@@ -48,6 +52,17 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
     },
   };
 }
+
+const OPENAPI_PATHS = {
+  '/openapi.json': {
+    get: {
+      operationId: 'openapi',
+      summary: 'This description.',
+      security: [],
+      responses: { 200: { description: 'OpenAPI 3.1.', content: { 'application/json': {} } } },
+    },
+  },
+};
 
 const ERROR: Schema = {
   type: 'object',

@@ -20,7 +20,7 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
   const camel = (template: string) =>
     template.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
   const expected = operationsOf(readContract()).map((one) => `${one.verb} ${camel(one.template)}`);
-  const byHand = ['get /healthz', 'post /v1/functions/builds'];
+  const byHand = ['get /healthz', 'get /openapi.json', 'post /v1/functions/builds'];
   assert.equal(described.sort(), [...expected, ...byHand].sort());
   for (const verbs of Object.values(paths)) {
     for (const operation of Object.values(verbs)) assert.ok(operation.summary);
@@ -28,6 +28,19 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
   assert.ok('createdAt' in (components.schemas['Context']?.properties ?? {}));
   const references = answer.text.matchAll(/#\/components\/schemas\/([\w.]+)/g);
   for (const [, name = ''] of references) assert.ok(components.schemas[name], name);
+});
+
+test('each path has the methods that it is described with, and no other', async () => {
+  await using door = await openDoor();
+  const { json } = await ask(door.url, 'GET', '/openapi.json');
+  const { paths } = json as { paths: Record<string, object> };
+  for (const [template, verbs] of Object.entries(paths)) {
+    const { status, headers } = await ask(door.url, 'PROPFIND', template.replace(/[{}]/g, ''));
+    assert.is(status, 405, template);
+    const served = String(headers['allow']).split(', ');
+    const described = Object.keys(verbs).map((verb) => verb.toUpperCase());
+    assert.equal(served.filter((verb) => verb !== 'HEAD').sort(), described.sort(), template);
+  }
 });
 
 test.run();
