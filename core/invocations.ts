@@ -113,7 +113,7 @@ function sessionParams(version: VersionRow, over: SessionParams): SessionParams 
 /** problemOf has checked the shape. */
 function contextOf(session: SessionParams): string | null {
   const { context } = (session['browserSettings'] ?? {}) as { context?: { id: string } };
-  return context?.id ?? null;
+  return context?.id.toLowerCase() ?? null;
 }
 
 async function findContext(store: Store, wanted: { id: string; projectId: string }): Promise<void> {

@@ -21,6 +21,8 @@ const REFUSED_KEYS = [
 const TIMEOUT = { min: 60, max: 900 };
 /** In characters of JSON. */
 const METADATA_LIMIT = 512;
+/** In characters of JSON. Ours, as params: a list of sessions reads a thousand of them. */
+const PARAMS_MAX = 64 << 10;
 
 const flag = { type: 'boolean' };
 const text = { type: 'string' };
@@ -68,6 +70,9 @@ export function problemOf(params: unknown): { path: string; problem: string } | 
     const [first] = validate.errors ?? [];
     const path = (first?.instancePath ?? '').replaceAll('/', '.');
     return { path, problem: `${first?.message ?? 'is not valid'}.` };
+  }
+  if (JSON.stringify(params).length > PARAMS_MAX) {
+    return { path: '', problem: `must be at most ${PARAMS_MAX} characters of JSON.` };
   }
   const metadata = isPlain(params) ? params['userMetadata'] : undefined;
   if (metadata !== undefined && JSON.stringify(metadata).length >= METADATA_LIMIT) {

@@ -64,4 +64,12 @@ test('what a message does not say is not there', () => {
   assert.equal(plainParams(undefined), {});
 });
 
+test('more than 64 KiB in all is refused', () => {
+  const params = (length: number) => ({ extensionId: 'x'.repeat(length) });
+  const frame = JSON.stringify(params(0)).length;
+  assert.is(problemOf(params(65_536 - frame)), undefined);
+  const problem = 'must be at most 65536 characters of JSON.';
+  assert.equal(problemOf(params(65_537 - frame)), { path: '', problem });
+});
+
 test.run();
