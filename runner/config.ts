@@ -20,7 +20,7 @@ export type Config = {
   sandbox: 'auto' | 'bwrap' | 'none';
   /** TABERN_CHROME: path of the browser; found when not set. */
   chrome: string | undefined;
-  /** TABERN_CHROME_SPARES, 1: started browsers that wait for a session. */
+  /** TABERN_CHROME_SPARES, 2: started browsers that wait for a session. */
   chromeSpares: number;
   /** TABERN_INVOCATIONS_MAX, 4: invocations that run at once. */
   invocationsMax: number;
@@ -47,7 +47,7 @@ export function readConfig(env: Env = process.env): Config {
     token: text(env, 'TABERN_RUNNER_TOKEN') ?? tokenOf(`${dataDir}/keys/runner.token`),
     sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'none'], 'auto'),
     chrome: text(env, 'TABERN_CHROME'),
-    chromeSpares: count('TABERN_CHROME_SPARES', 1, 0),
+    chromeSpares: count('TABERN_CHROME_SPARES', 2, 0),
     invocationsMax: count('TABERN_INVOCATIONS_MAX', 4, 1),
     buildsMax: count('TABERN_BUILDS_MAX', 1, 1),
     hostSpares: count('TABERN_HOST_SPARES', 1, 0),

@@ -100,6 +100,34 @@ pool('a failed start frees its slot and is not repeated at once', async () => {
   await chromes.close();
 });
 
+pool('whichever Chrome is up first goes to who has waited longest', async () => {
+  const { made, launch } = factory();
+  const gates: (() => void)[] = [];
+  const gated = async (options: TakeOptions): Promise<Chrome> => {
+    await new Promise<void>((resolve) => gates.push(resolve));
+    return launch(options);
+  };
+  const chromes = openChromePool({ launch: gated, spares: 1, max: 3, log });
+  assert.is(gates.length, 1, 'the spare is on its way');
+  const first = chromes.take({}, never);
+  const impatient = new AbortController();
+  const second = chromes.take({}, impatient.signal).catch(String);
+  await until(() => gates.length === 3, 'one start for each taker, and the spare');
+  gates[2]?.();
+  assert.is((await first).id, '0');
+  impatient.abort(new Error('gave up'));
+  assert.match(String(await second), /gave up/);
+  gates[0]?.();
+  gates[1]?.();
+  await until(
+    () => made.length === 3 && made.filter(({ isGone }) => isGone).length === 1,
+    'kept 1',
+  );
+  assert.is(gates.length, 3);
+  await chromes.close();
+  assert.ok(made.every(({ isGone }) => isGone));
+});
+
 pool('a closed pool hands out nothing', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({ launch, spares: 0, max: 1, log });
