@@ -1,16 +1,16 @@
 /**
  * Chromes with fresh profiles: spares that wait for a session, and sessions that wait for one. A
- * session waits for no start, or for the rest of one that is under way: whichever Chrome is up first
- * goes to who has waited longest. A dead spare is replaced; a start that fails is told to a session
- * only when none is left under way for it, and spares rest for a while, longer each time.
+ * session waits for no start, or for the rest of one that is under way: whichever Chrome is up
+ * first goes to who has waited longest. A dead spare is replaced; a start that fails is told to a
+ * session only when none is left under way for it, and spares rest for a while, longer each time.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../proto/log.ts';
 import type { Chrome } from './launch.ts';
 
 /**
- * Ours: a start takes a core for so long, which the session that has just begun needs more. It takes
- * a trivial invocation every 400 ms from 312 to 125 ms (p95, two busy cores).
+ * Ours: a start takes a core for so long, which the session that has just begun needs more. With it
+ * a trivial invocation every 400 ms takes 125 instead of 312 ms (p95, two busy cores).
  */
 const REFILL_AFTER_MS = 150;
 const REST_MIN_MS = 1_000;
