@@ -120,11 +120,15 @@ function trimmed(text: string): string {
 }
 
 /**
- * Names with one key are the same name. Lower case may leave what NFC composes, so it is composed
- * again.
+ * Names with one key are the same name. Folded character by character, by way of upper case: lower
+ * case alone keeps σ from ς and ß from SS. Only the dotless ı has another letter's upper case.
+ * Folding may leave what NFC composes, so it is composed again.
  */
 function nameKey(name: string): string {
-  return name.normalize('NFC').toLowerCase().normalize('NFC');
+  const folded = Array.from(name.normalize('NFC'), (char) =>
+    char === 'ı' ? char : char.toLowerCase().toUpperCase().toLowerCase(),
+  );
+  return folded.join('').normalize('NFC');
 }
 
 function toCreated({ id, publicKey }: ContextRow) {

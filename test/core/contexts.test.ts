@@ -110,6 +110,8 @@ for (const [what, first, second] of [
   ['composition', 'caf\u00e9', 'cafe\u0301'],
   ['white space around it', 'a', ' a '],
   ['case beyond ASCII', 'ÄÖ', 'äö'],
+  ['case that depends on its place', 'ΟΔΟΣ', 'οδος'],
+  ['case that changes the length', 'Straße', 'STRASSE'],
 ] as const) {
   contexts(`two names that differ in ${what} are one`, async () => {
     await using app = await boot(2);
