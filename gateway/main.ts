@@ -1,5 +1,5 @@
 /**
- * The gateway's life: it listens, serves, and sends webhooks; on close it drains: what comes anew is
+ * The gateway's life: it listens, serves, and sends webhooks; on close it drains: who comes anew is
  * told so, then nothing new is let in, what is in flight finishes, and after DRAIN_MAX_MS the rest
  * is cut.
  */
