@@ -25,7 +25,7 @@ failures('NODE_TLS_REJECT_UNAUTHORIZED does not turn verification off', async ()
 
 failures('a certificate for another name is named', async () => {
   await using app = await bootSend({ resolve: async () => ['127.0.0.1'] });
-  const result = await app.post(app.receiver.url.replace('127.0.0.1', 'other.example.com'));
+  const result = await app.post(app.receiver.url.replace('127.0.0.1', 'elsewhere.example.com'));
   assert.equal([result.outcome, result.error], ['TLS', 'the certificate is for another name']);
 });
 
