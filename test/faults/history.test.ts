@@ -57,7 +57,8 @@ const FAULTS: Record<string, { sql: string; says: RegExp }> = {
     says: /^one is COMPLETED, its end events: \[\]/,
   },
   'a second, different end': {
-    sql: `INSERT INTO events VALUES ('e3', 'p', 'functions.invocations.failed', 'one', x'00', 2);
+    sql: `INSERT INTO events (id, project_id, type, resource_id, body, created_at)
+      VALUES ('e3', 'p', 'functions.invocations.failed', 'one', x'00', 2);
       INSERT INTO deliveries (event_id, webhook_id, state, created_at)
       VALUES ('e3', 'w', 'delivered', 2)`,
     says: /^one is COMPLETED, its end events: \[.*,.*\]/,
@@ -69,6 +70,10 @@ const FAULTS: Record<string, { sql: string; says: RegExp }> = {
   'a delivery that waits for ever': {
     sql: `UPDATE deliveries SET state = 'in_flight' WHERE event_id = 'e-two'`,
     says: /failed of two: its delivery is in_flight/,
+  },
+  'a delivery that waits, where none may': {
+    sql: `UPDATE deliveries SET state = 'pending', due = 5002, tries = 1 WHERE event_id = 'e-two'`,
+    says: /failed of two: its delivery is pending/,
   },
   'a job that is left': {
     sql: `INSERT INTO jobs (id, kind, project_id, state, expires_at, created_at)
@@ -95,9 +100,24 @@ for (const [name, { sql, says }] of Object.entries(FAULTS)) {
   });
 }
 
+const WAITING = `
+  UPDATE deliveries SET state = 'pending', tries = 1, due = 5002 WHERE event_id = 'e-two';
+  INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at, ended_at, outcome)
+  SELECT id, 1, 'event', 'https://e', 1, 2, 'http' FROM deliveries WHERE event_id = 'e-two';`;
+
+history('a delivery that waits as the schedule says may wait, where it may', async () => {
+  assert.equal(await judged(WAITING, { mayWait: true }), []);
+  for (const due of [3_000, 6_003]) {
+    const sql = `${WAITING} UPDATE deliveries SET due = ${due} WHERE event_id = 'e-two'`;
+    const broken = await judged(sql, { mayWait: true });
+    assert.is(broken.length, 1, `due at ${due}`);
+    assert.match(broken[0] ?? '', /failed of two: its delivery is pending/);
+  }
+});
+
 history.run();
 
-async function judged(fault: string): Promise<string[]> {
+async function judged(fault: string, options = {}): Promise<string[]> {
   await using dir = tempDirectory();
   const db = new Database(join(dir.path, 'tabern.db'));
   const files = readdirSync(SCHEMA).sort();
@@ -105,7 +125,7 @@ async function judged(fault: string): Promise<string[]> {
   db.exec(GOOD);
   db.exec(fault);
   db.close();
-  return brokenPromises(dir.path, ['one', 'two']);
+  return brokenPromises(dir.path, ['one', 'two'], options);
 }
 
 function invocation(id: string, status: string, cause: string): string {
@@ -115,7 +135,8 @@ function invocation(id: string, status: string, cause: string): string {
     INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
       params, cause, timeout_ms, created_at, updated_at, ended_at, expires_at) VALUES ('${id}',
       'p', 'f', 'v', 's-${id}', 'us-west-2', '${status}', '{}', ${cause}, 1, 1, 2, 2, 9);
-    INSERT INTO events VALUES ('e-${id}', 'p', 'functions.invocations.${status.toLowerCase()}',
+    INSERT INTO events (id, project_id, type, resource_id, body, created_at)
+      VALUES ('e-${id}', 'p', 'functions.invocations.${status.toLowerCase()}',
       '${id}', x'00', 2);
     INSERT INTO deliveries (event_id, webhook_id, state, created_at)
       VALUES ('e-${id}', 'w', 'delivered', 2);`;

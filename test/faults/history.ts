@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { DELAYS_MS, JITTER_MAX, JITTER_MIN } from '../../core/delivery/schedule.ts';
 
 type Row = {
   id: string;
@@ -21,8 +22,15 @@ const SESSION_ENDS: Record<string, readonly string[]> = {
   FAILED: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
 };
 
-/** What is wrong with the history; empty when every promise was kept. */
-export function brokenPromises(dataDir: string, acknowledged: readonly string[]): string[] {
+/**
+ * What is wrong with the history; empty when every promise was kept. `mayWait`: a delivery whose
+ * attempts failed may wait for its next one, at a time that the schedule gives.
+ */
+export function brokenPromises(
+  dataDir: string,
+  acknowledged: readonly string[],
+  { mayWait = false } = {},
+): string[] {
   const db = new Database(join(dataDir, 'tabern.db'), { readonly: true });
   try {
     const rows = db
@@ -38,7 +46,7 @@ export function brokenPromises(dataDir: string, acknowledged: readonly string[])
         .map((id) => `${id} was acknowledged, and lost`),
       ...rows.flatMap(wrongEnd),
       ...wrongEvents(db, rows),
-      ...wrongDeliveries(db),
+      ...wrongDeliveries(db, mayWait),
       ...wrongQueues(db),
       ...damage(db),
     ];
@@ -70,19 +78,38 @@ function wrongEvents(db: Database.Database, rows: readonly Row[]): string[] {
   });
 }
 
-/** Every event of the one webhook has its one delivery, and that arrived. */
-function wrongDeliveries(db: Database.Database): string[] {
+type DeliveryRow = {
+  type: string;
+  id: string;
+  state: string | null;
+  tries: number;
+  due: number;
+  failedAt: number | null;
+};
+
+/** Every event has one delivery for each webhook that subscribes, and that arrived or may wait. */
+function wrongDeliveries(db: Database.Database, mayWait: boolean): string[] {
   const rows = db
-    .prepare<[], { type: string; id: string; webhook: string; state: string | null }>(`
-      SELECT events.type, events.resource_id AS id, webhooks.id AS webhook, deliveries.state
+    .prepare<[], DeliveryRow>(`
+      SELECT events.type, events.resource_id AS id, deliveries.state, tries, due,
+        (SELECT MAX(ended_at) FROM attempts
+          WHERE delivery_id = deliveries.id AND outcome <> 'interrupted') AS failedAt
       FROM events JOIN webhooks ON webhooks.project_id = events.project_id
         AND instr(webhooks.event_types, '"' || events.type || '"') > 0
       LEFT JOIN deliveries
         ON deliveries.event_id = events.id AND deliveries.webhook_id = webhooks.id`)
     .all();
   return rows
-    .filter(({ state }) => state !== 'delivered')
+    .filter((row) => row.state !== 'delivered' && !(mayWait && isScheduled(row)))
     .map(({ id, type, state }) => `${type} of ${id}: its delivery is ${state ?? 'missing'}`);
+}
+
+/** Whether the next attempt is due when the last failure says. Source: spec/webhooks.md 3.6. */
+function isScheduled({ state, tries, due, failedAt }: DeliveryRow): boolean {
+  const delay = DELAYS_MS[tries - 1];
+  if (state !== 'pending' || delay === undefined || failedAt === null) return false;
+  const waits = due - failedAt;
+  return waits >= Math.floor(delay * JITTER_MIN) && waits <= Math.ceil(delay * JITTER_MAX);
 }
 
 function wrongQueues(db: Database.Database): string[] {

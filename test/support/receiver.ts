@@ -29,6 +29,8 @@ export type Receiver = {
   requests: readonly Received[];
   /** Answers of the requests to come, in their order; after them 200. */
   script(...answers: Answer[]): void;
+  /** What is answered when nothing is scripted; 200 unless told. */
+  otherwise(answer: (request: Received) => Answer): void;
   /** The first request that fits; waits for it. */
   received(fits: (request: Received) => boolean, limitMs?: number): Promise<Received>;
 } & AsyncDisposable;
@@ -41,6 +43,7 @@ export async function startReceiver(): Promise<Receiver> {
   writeFileSync(caPath, ca.cert);
   const requests: Received[] = [];
   const script: Answer[] = [];
+  let fallback: (request: Received) => Answer = () => 200;
   const server = createServer(await ca.issue(), async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
@@ -48,7 +51,7 @@ export async function startReceiver(): Promise<Receiver> {
     const body = Buffer.concat(chunks);
     const received = { method, path, headers, body, atMs: Date.now() };
     requests.push(received);
-    const answer = script.shift() ?? 200;
+    const answer = script.shift() ?? fallback(received);
     if (typeof answer === 'number') response.writeHead(answer).end();
     else answer(response, received);
   });
@@ -61,6 +64,9 @@ export async function startReceiver(): Promise<Receiver> {
     caPath,
     requests,
     script: (...answers) => void script.push(...answers),
+    otherwise(answer) {
+      fallback = answer;
+    },
     received: (fits, limitMs = 10_000) => until(() => requests.find(fits), limitMs),
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');

@@ -1,0 +1,61 @@
+/** kill -9 of the service and of the runner, in turn, at random moments that a seed repeats. */
+import { until } from '../support/poll.ts';
+import { familyOf, stillRunning } from '../support/processes.ts';
+import type { Stack } from '../support/stack.ts';
+import type { Load } from './load.ts';
+
+/**
+ * A kill comes this long after the service or the runner is ready: in every phase of an invocation.
+ */
+const KILL_AFTER_MS = { min: 60, max: 1_200 };
+/** What a killed process leaves must be gone within this. Source: reliability.md F3. */
+const GONE_MS = 15_000;
+
+type Kills = { rounds: number; random: () => number };
+
+/** Each comes when something was acknowledged since the one before. */
+export async function killsUnder(load: Load, stack: Stack, { rounds, random }: Kills) {
+  for (let round = 0; round < rounds; round++) {
+    const delay = KILL_AFTER_MS.min + random() * (KILL_AFTER_MS.max - KILL_AFTER_MS.min);
+    const before = load.acknowledged.length;
+    await until(() => load.acknowledged.length > before, GONE_MS).catch((cause) => {
+      throw new Error(`nothing is accepted any more: ${[...load.failures]}`, { cause });
+    });
+    await new Promise((resolve) => setTimeout(resolve, delay));
+    await (round % 2 === 0 ? killService(stack) : killRunner(stack));
+  }
+}
+
+/** Everything goes with it, before it comes back: nobody else would end what it left. */
+async function killService(stack: Stack): Promise<void> {
+  await stack.kill('SIGKILL');
+  const isGone = () => stack.leftovers().every((line) => !line.startsWith('process'));
+  await until(isGone, GONE_MS).catch(() => {
+    throw new Error(`left by a killed service:\n${stack.leftovers().join('\n')}`);
+  });
+  await stack.restart();
+}
+
+/** Its jails and Chromes go with it, and the service starts another. */
+async function killRunner(stack: Stack): Promise<void> {
+  const pid = await stack.runnerPid();
+  const family = familyOf(pid);
+  process.kill(pid, 'SIGKILL');
+  await until(() => stillRunning(family).length === 0, GONE_MS).catch(() => {
+    const left = stillRunning(family).map((one) => `${one.pid}: ${one.command}`);
+    throw new Error(`left by a killed runner:\n${left.join('\n')}`);
+  });
+  await stack.runnerPid();
+}
+
+/** Numbers in [0, 1) that the seed repeats (mulberry32). */
+export function seeded(seed: number): { (): number; seed: number } {
+  let state = seed;
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return Object.assign(next, { seed });
+}
