@@ -1,6 +1,6 @@
 /**
- * Deliveries as people see them: a webhook's deliveries, and one with its attempts. spec/webhooks.md
- * 3.12; the public id of a delivery is its event's.
+ * Deliveries as people see them: a webhook's deliveries, and one with its attempts.
+ * spec/webhooks.md 3.12; the public id of a delivery is its event's.
  */
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type {

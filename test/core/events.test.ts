@@ -34,7 +34,7 @@ async function bootHeard(): Promise<Booted> {
   return app;
 }
 
-/** What was told of a resource, oldest first, without the common `functions.`; one delivery each. */
+/** What was told of a resource, oldest first, without `functions.`; one delivery each. */
 function toldOf(app: Booted, resourceId: string): string[] {
   const db = new Sqlite(join(app.dir, 'tabern.db'), { readonly: true });
   try {

@@ -1,7 +1,7 @@
 /**
- * The nine scenarios of spec/webhooks.md 3.7, each lived through by the whole engine on a clock that
- * is moved: outbox, claims, schedule, breaker, rule. test/core/delivery/disable.test.ts has the rule
- * alone, to the millisecond.
+ * The nine scenarios of spec/webhooks.md 3.7, each lived through by the whole engine on a clock
+ * that is moved: outbox, claims, schedule, breaker, rule. test/core/delivery/disable.test.ts has
+ * the rule alone, to the millisecond.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,9 +1,12 @@
 /** What a claim holds back, and what else it says: spec/webhooks.md 3.9, 3.10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { deliveryService } from '../../core/deliveries.ts';
 import { newId } from '../../core/ids.ts';
+import { sealerOf } from '../../core/seal.ts';
+import { openLog } from '../../proto/log.ts';
 import { callerOf } from '../support/bare-store.ts';
-import { bootDeliveries, OK, only, TYPE } from '../support/deliveries.ts';
+import { bootDeliveries, HOUR, OK, only, TYPE } from '../support/deliveries.ts';
 
 const pacing = suite('core/pacing');
 
@@ -91,6 +94,31 @@ pacing('with its breaker open a webhook gets one probe; its success lets all out
   assert.is(app.rows(`SELECT id FROM deliveries WHERE tries > 1`).length, 0, 'waiting is no try');
   await app.report([[probe, OK]]);
   assert.is((await app.claim()).length, 8);
+});
+
+pacing('a rule of one hour disables after one hour, and the operator reads it', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook();
+  const log = openLog({ role: 'test', level: 'silent' });
+  const lines: unknown[] = [];
+  log.warn = ((facts: unknown) => void lines.push(facts)) as typeof log.warn;
+  const sealer = sealerOf(Buffer.alloc(32, 1));
+  const rule = { disableAfterMs: HOUR, silence: true };
+  const service = deliveryService({ store: app.store, sealer, log, now: app.clock.now, rule });
+  for (let n = 0; n < 2; n += 1) {
+    app.emit();
+    const claims = await app.claim();
+    const reports = claims.slice(-1).map(({ deliveryId, claimSeq, attemptId }) => ({
+      ...{ deliveryId, claimSeq, attemptId, outcome: 'CONNECT' as const, status: 0, latencyMs: 1 },
+      ...{ error: 'no', response: Buffer.alloc(0), retryAfterSeconds: undefined },
+      abortMessage: false,
+    }));
+    assert.equal(lines, []);
+    await service.reportAttempts({ ...app.sender, reports }, app.caller);
+    app.clock.advance(HOUR);
+  }
+  assert.equal(lines, [{ webhookId: id, reason: 'failing_5d', hours: 1 }]);
+  assert.is(app.rows('SELECT status FROM webhooks')[0]?.['status'], 'disabled');
 });
 
 pacing.run();

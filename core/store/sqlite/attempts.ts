@@ -23,7 +23,7 @@ type Found = Standing & {
 };
 
 export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat' | 'lastTime'> {
-  const sql = prepare(tx);
+  const sql = { ...prepareAttempts(tx), ...prepareStreaks(tx) };
 
   /**
    * The streak and the pace of its webhook; true when that disabled it. What a person asked for
@@ -105,7 +105,7 @@ const STREAK = `first_failure_at AS firstFailureAt, last_attempt_at AS lastAttem
   consecutive_failures AS consecutiveFailures`;
 const PACE = 'cap, breaker_ms AS breakerMs, not_before AS notBefore';
 
-function prepare({ db }: Tx) {
+function prepareAttempts({ db }: Tx) {
   return {
     find: db.prepare<[number, number], Found>(`
       SELECT deliveries.webhook_id AS webhookId, state, claim_seq AS claimSeq, tries,
@@ -131,6 +131,11 @@ function prepare({ db }: Tx) {
       UPDATE deliveries SET lease_until = NULL
       WHERE id = ? AND state = 'cancelled' AND lease_until IS NOT NULL`),
     recountDue: db.prepare<[string]>(RECOUNT_DUE),
+  };
+}
+
+function prepareStreaks({ db }: Tx) {
+  return {
     streak: db.prepare<[string], Streak & Pace & { status: string }>(
       `SELECT ${STREAK}, ${PACE}, status FROM webhooks WHERE id = ?`,
     ),

@@ -57,7 +57,7 @@ export function deliveryOps(tx: Tx): DeliveryOps {
     return claims;
   }
 
-  /** Takes what is due, turn by turn, within the cap and rate of each webhook and of its project. */
+  /** Takes what is due, turn by turn, within the limits of each webhook and of its project. */
   function claimAll(wanted: ClaimWanted): ClaimedRow[] {
     const { at, max, perProjectMax, ratePerS } = wanted;
     const claims: ClaimedRow[] = [];

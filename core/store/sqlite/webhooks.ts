@@ -24,7 +24,7 @@ function read(row: Stored): WebhookRow {
 }
 
 export function webhookOps(tx: Tx): WebhookOps {
-  const sql = { ...prepareWebhooks(tx), ...prepareSecrets(tx) };
+  const sql = { ...prepareWebhooks(tx), ...prepareEnds(tx), ...prepareSecrets(tx) };
 
   return {
     createWebhook(webhook, max) {
@@ -136,6 +136,11 @@ function prepareWebhooks({ db }: Tx) {
     touch: db.prepare<[number, string]>(
       'UPDATE webhooks SET updated_at = ?, version = version + 1 WHERE id = ?',
     ),
+  };
+}
+
+function prepareEnds({ db }: Tx) {
+  return {
     remove: db.prepare<[number, string, string]>(`
       UPDATE webhooks SET status = 'deleted', next_due = NULL, updated_at = ?, version = version + 1
       WHERE id = ? AND project_id = ? AND status <> 'deleted'`),

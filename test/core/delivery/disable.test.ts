@@ -55,7 +55,7 @@ disable('five-days 2: one event ever does not disable', () => {
 });
 
 disable(
-  'five-days 3: a failure on day 0 and an event after day 5 disables at its retry, not at its first attempt',
+  'five-days 3: a failure on day 0, an event after day 5: disables at its retry, not before',
   () => {
     assert.is(play(events(0, 5 * DAY + 1_000)), 5 * DAY + 6_000);
   },
