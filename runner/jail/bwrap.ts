@@ -85,6 +85,8 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         env: {},
         stdio: [...stdio, 'pipe'],
         cwd: '/',
+        // Ctrl-C in a terminal asks the runner to drain: it must not reach what still runs.
+        ownGroup: true,
         ...(lent && !isStaged ? { uid: lent.uid } : {}),
       });
       sayEnv(child.stdio[envFd] as Writable | undefined, spec);

@@ -14,7 +14,7 @@ export type Command = {
   stdio: StdioOptions;
   cwd?: string;
   uid?: number;
-  /** A process group of its own, so that the group can be killed. */
+  /** A process group of its own: the runner's signals do not reach it, and it can be killed. */
   ownGroup?: boolean;
 };
 

@@ -5,9 +5,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /**
  * `start` is in clock ticks since boot: with the pid it names one process for good, as pids come
- * again.
+ * again. `group` is what a terminal sends its Ctrl-C to.
  */
-export type Process = { pid: number; parent: number; start: string; command: string };
+export type Process = {
+  pid: number;
+  parent: number;
+  group: number;
+  start: string;
+  command: string;
+};
 
 /** Every process but those that are dead and only wait to be reaped. */
 export function processes(): Process[] {
@@ -57,11 +63,11 @@ function processOf(pid: number): Process | undefined {
   // The name is in parentheses and may hold any character, so the fields are counted from the last
   // one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state, parent] = fields;
+  const [state, parent, group] = fields;
   const start = fields[19];
   if (start === undefined || state === 'Z' || state === 'X') return undefined;
   const command = read(pid, 'cmdline').replaceAll('\0', ' ').trim();
-  return { pid, parent: Number(parent), start, command };
+  return { pid, parent: Number(parent), group: Number(group), start, command };
 }
 
 /** Empty when the process is gone: between a listing and a reading it may have ended. */

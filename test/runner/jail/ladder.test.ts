@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/log.ts';
 import { type Jail, type JailSpec, openJail } from '../../../runner/jail/ladder.ts';
 import { programMounts } from '../../../runner/jail/libs.ts';
+import { processes } from '../../support/processes.ts';
 
 const ladder = suite('runner/jail/ladder');
 const log = openLog({ role: 'test', level: 'silent', people: false });
@@ -196,6 +197,25 @@ ladder('a program that is not there exits, and nothing is thrown', async () => {
       nestedNamespaces: false,
     });
     assert.is.not((await exited).code, 0);
+  }
+});
+
+ladder('what runs in a jail does not get the signals of the runner’s own group', async () => {
+  for (const sandbox of LEVELS) {
+    const jail = await openJail({ sandbox, log });
+    const { child, exited, kill } = jail.launch({
+      argv: (at) => [at('/bin/node'), '-e', 'setInterval(() => {}, 1e6)'],
+      mounts: node,
+      env: () => ({}),
+      limits: { files: 256 },
+      tmpBytes: 1 << 20,
+      stdio: 'ignore',
+      nestedNamespaces: false,
+    });
+    const one = processes().find(({ pid }) => pid === child.pid);
+    kill();
+    await exited;
+    assert.is(one?.group, child.pid, sandbox);
   }
 });
 
