@@ -30,7 +30,7 @@ export const NO_STREAK: Streak = {
 
 export type Rule = {
   disableAfterMs: number;
-  /** False: the first attempt after a silence may disable too, as interface.md 8 reads literally. */
+  /** False: the first attempt after a silence may disable too: interface.md 8, literally. */
   silence: boolean;
 };
 
