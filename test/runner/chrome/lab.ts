@@ -30,8 +30,13 @@ export type Lab = AsyncDisposable & {
   asked: string[];
 };
 
-/** `allow`: private blocks that this Chrome may reach. */
-export async function openLab(options: { allow: string[]; program?: string }): Promise<Lab> {
+/**
+ * `allow`: private blocks that this Chrome may reach; `program` and `system`: which Chrome, as
+ * findChrome takes them.
+ */
+type LaunchOne = { runDir: string; allow: string[]; program?: string; system?: string[] };
+
+export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> {
   const runDir = mkdtempSync(join(tmpdir(), 'tabern-lab-'));
   const chrome = await launchOne({ runDir, ...options });
   const relay = openRelay(chrome, { log });
@@ -65,12 +70,8 @@ export async function openLab(options: { allow: string[]; program?: string }): P
   };
 }
 
-export async function launchOne(options: {
-  runDir: string;
-  allow: string[];
-  program?: string;
-}): Promise<Chrome> {
-  const { runDir, allow, program } = options;
+export async function launchOne(options: LaunchOne): Promise<Chrome> {
+  const { runDir, allow, program, system } = options;
   const jail = await openJail({ sandbox: 'bwrap', log });
   return launchChrome({
     jail,
@@ -79,6 +80,7 @@ export async function launchOne(options: {
       cacheDir: join(runDir, 'cache'),
       log,
       ...(program === undefined ? {} : { program }),
+      ...(system === undefined ? {} : { system }),
     }),
     egress: openEgress({ allow: cidrList(allow), log }),
     runDir,
