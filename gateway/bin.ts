@@ -86,8 +86,8 @@ function addTools(): void {
   tool('publish <entry>', 'publish the functions of a source file', async (entry, options) =>
     (await import('../runner/cli/publish.ts')).run(entry, options),
   );
-  tool('invoke <function-id>', 'run a function and wait for its result', async (id, options) =>
-    (await import('../runner/cli/invoke.ts')).run(id, options),
+  tool('invoke <function>', 'run a function, by id or name, and wait', async (name, options) =>
+    (await import('../runner/cli/invoke.ts')).run(name, options),
   ).option('--params <json>', 'what the handler gets as its params', '{}');
   tool('logs <invocation-id>', 'print what an invocation printed', async (id, options) =>
     (await import('../runner/cli/logs.ts')).run(id, options),

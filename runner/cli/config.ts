@@ -33,6 +33,10 @@ export function openCli(options: Options, env: Env = process.env): Cli {
       'no API key: set TABERN_API_KEY to the key that `tabern serve` printed at its first start',
     );
   }
+  // It travels in a header; fetch would call it a failed connection.
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new ConfigError('the API key has spaces, line breaks or other characters no key has');
+  }
   return {
     baseUrl: baseUrl(given(options, 'baseUrl') ?? text(env, 'TABERN_BASE_URL') ?? local(env)),
     apiKey,

@@ -1,6 +1,7 @@
 /**
  * `tabern invoke <function>`: runs a function once, by its id or name, and waits for its result.
  */
+import { ConfigError } from '../../proto/env.ts';
 import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 
@@ -41,9 +42,9 @@ function readParams(given: string | boolean | undefined): Json {
     const value: unknown = JSON.parse(given);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
   } catch (error) {
-    throw new CliError('params are not valid JSON', { cause: error });
+    throw new ConfigError('params are not valid JSON', { cause: error });
   }
-  throw new CliError(`params must be a JSON object, such as '{"url":"https://example.com"}'`);
+  throw new ConfigError(`params must be a JSON object, such as '{"url":"https://example.com"}'`);
 }
 
 async function idOf(name: string, api: Api): Promise<string> {

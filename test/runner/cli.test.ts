@@ -1,6 +1,7 @@
 /** The commands against a real HTTP server: what they send, print, and never do. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ConfigError } from '../../proto/env.ts';
 import { logText, openApi } from '../../runner/cli/api.ts';
 import { openCli } from '../../runner/cli/config.ts';
 import { invoke } from '../../runner/cli/invoke.ts';
@@ -44,6 +45,7 @@ cli('params that are no object are refused before anything is sent', async () =>
   await using remote = await service({});
   for (const params of ['[1]', '"a"', 'null', '{']) {
     const error = await errorOf(invoke(ID, { params }, terminal(remote.baseUrl).cli));
+    assert.instance(error, ConfigError); // a wrong call: exits 2
     assert.match((error as Error).message, /params/);
   }
   assert.equal(remote.seen, []);
@@ -101,6 +103,9 @@ cli('options win over variables, and what is missing is said', () => {
     'http://127.0.0.1:4747',
   );
   assert.throws(() => openCli({}, {}), /set TABERN_API_KEY/);
+  for (const apiKey of ['two\nlines', 'two words', 'schlüssel']) {
+    assert.throws(() => openCli({ apiKey }, {}), /API key has/);
+  }
   assert.throws(() => openCli({ baseUrl: 'file:///etc' }, env), /must look like/);
   assert.throws(() => openCli({ baseUrl: 'http://user:pass@x' }, env), /must look like/);
 });
