@@ -37,13 +37,13 @@ export class Exit extends Error {
 }
 
 /** Why core did not start, with its exit code: whatever is not a setting is the storage. */
-export function coreFailure(error: unknown): Exit {
+export function coreFailure(error: unknown, dataDir: string): Exit {
   const { message } = error as Error;
   if (error instanceof ConfigError) {
     const isTaken = message.startsWith(ANOTHER_RUNS);
     return new Exit(isTaken ? EXIT.another : EXIT.config, message, error);
   }
-  return new Exit(EXIT.storage, `cannot open the data directory: ${message}`, error);
+  return new Exit(EXIT.storage, `cannot use the data directory ${dataDir}: ${message}`, error);
 }
 
 /** Why the gateway did not start, with its exit code. */

@@ -49,13 +49,13 @@ export async function serveCore(env: Env): Promise<number> {
 
 async function openCore(env: Env): Promise<{ core: Core; log: Log }> {
   const { printable, readCoreConfig, startCore } = await import('../core/main.ts');
+  const config = readCoreConfig(env);
+  const log = openLog({ role: 'core', level: config.logLevel });
+  log.info(printable(config), 'starting');
   try {
-    const config = readCoreConfig(env);
-    const log = openLog({ role: 'core', level: config.logLevel });
-    log.info(printable(config), 'starting');
     return { core: await startCore(config, log), log };
   } catch (error) {
-    throw coreFailure(error);
+    throw coreFailure(error, config.dataDir);
   }
 }
 

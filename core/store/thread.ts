@@ -53,6 +53,7 @@ class Thread {
   readonly #opening = Promise.withResolvers<string[]>();
   readonly #ended = Promise.withResolvers<void>();
   #nextId = 0;
+  #isReady = false;
   #state: 'open' | 'closing' | 'dead' = 'open';
 
   constructor(worker: Worker, onFatal: (error: Error) => void) {
@@ -99,6 +100,7 @@ class Thread {
   #receive(message: FromThread): void {
     switch (message.kind) {
       case 'ready':
+        this.#isReady = true;
         this.#opening.resolve(message.operations);
         return;
       case 'refused':
@@ -133,8 +135,8 @@ class Thread {
     this.#state = 'dead';
     for (const waiter of this.#waiting.values()) waiter.reject(unknownOutcome());
     this.#waiting.clear();
-    this.#opening.reject(error);
-    this.#onFatal(error);
+    if (this.#isReady) this.#onFatal(error);
+    else this.#opening.reject(error); // it never opened: whoever opens it says why
   }
 }
 

@@ -104,6 +104,16 @@ test('a directory that a newer tabern wrote is refused', async () => {
   assert.match((error as Error).message, /newer tabern/);
 });
 
+test('a database that cannot be opened is refused, not a store that fails', async () => {
+  await using dir = tempDirectory();
+  mkdirSync(join(dir.path, 'tabern.db'));
+  const onFatal = assert.unreachable;
+  const error = await errorOf(
+    startCore(readCoreConfig({ TABERN_DATA: dir.path }), log, { onFatal }),
+  );
+  assert.match((error as Error).message, /unable to open database file|EISDIR/);
+});
+
 test('a first start that is refused makes no key that nobody sees', async () => {
   await using dir = tempDirectory();
   const env = { TABERN_DATA: dir.path };

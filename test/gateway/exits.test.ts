@@ -6,9 +6,10 @@ import { ANOTHER_RUNS, ConfigError } from '../../proto/env.ts';
 const test = suite('gateway/exits');
 
 test('a held data directory, a wrong setting and a failed disk have codes of their own', () => {
-  assert.is(coreFailure(new ConfigError(`${ANOTHER_RUNS}: /srv`)).code, EXIT.another);
-  assert.is(coreFailure(new ConfigError('TABERN_LEASE_MS must be')).code, EXIT.config);
-  assert.is(coreFailure(new Error('SQLITE_IOERR')).code, EXIT.storage);
+  assert.is(coreFailure(new ConfigError(`${ANOTHER_RUNS}: /srv`), '/srv').code, EXIT.another);
+  assert.is(coreFailure(new ConfigError('TABERN_LEASE_MS must be'), '/srv').code, EXIT.config);
+  assert.is(coreFailure(new Error('SQLITE_IOERR'), '/srv').code, EXIT.storage);
+  assert.match(coreFailure(new Error('EACCES'), '/srv').message, '/srv: EACCES');
 });
 
 test('a taken port is told from an address that is not ours', () => {
