@@ -1,4 +1,4 @@
-/** `npm start` as an operator runs it: what it prints works, and each way to end it ends it whole. */
+/** `npm start` as an operator runs it: what it prints works, and each way to end it ends all. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
