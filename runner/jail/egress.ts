@@ -5,12 +5,12 @@
  * by pipe, so a slow reader slows its writer and nothing piles up.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { type BlockList, connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import { forwardHeaders } from './headers.ts';
-import { judge, openResolve, type Resolve } from './names.ts';
+import { judge, openResolve, ownAddresses, type Rules } from './names.ts';
 
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
@@ -41,13 +41,13 @@ export type Egress = {
 
 type Target = { host: string; port: number; addresses: string[] };
 type Refusal = { code: 400 | 403 | 502; why: string };
-type Way = { allow: BlockList; resolve: Resolve; log: Log; agent: Agent; bytes: Egress['bytes'] };
+type Way = Rules & { log: Log; agent: Agent; bytes: Egress['bytes'] };
 
 /** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
-export function openEgress(options: { allow: BlockList; log: Log; resolve?: Resolve }): Egress {
-  const { allow, log, resolve = openResolve() } = options;
+export function openEgress(options: Pick<Rules, 'allow'> & Partial<Rules> & { log: Log }): Egress {
+  const { allow, log, resolve = openResolve(), own = ownAddresses() } = options;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS });
-  const way: Way = { allow, resolve, log, agent, bytes: { sent: 0, received: 0 } };
+  const way: Way = { allow, resolve, own, log, agent, bytes: { sent: 0, received: 0 } };
   const sockets = new Set<Duplex>();
   const server = createServer({
     maxHeaderSize: HEADERS_MAX_BYTES,
@@ -96,13 +96,15 @@ async function aim(way: Way, text: string): Promise<Target | Refusal> {
     return { code: 400, why: 'this proxy takes CONNECT host:port and http:// URLs' };
   }
   const port = Number(url.port || 80);
-  const verdict = await judge(url.hostname, way.allow, way.resolve);
+  const verdict = await judge(url.hostname, way);
   if (verdict.kind === 'unknown') return { code: 502, why: `no address for ${url.hostname}` };
   if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) {
     way.log.info({ host: url.hostname, port }, 'egress denied');
     return {
       code: 403,
-      why: `${url.host} is not reachable from here: private addresses and mail ports are closed`,
+      why:
+        `${url.host} is not reachable from here: ` +
+        "private addresses, this machine's own and mail ports are closed",
     };
   }
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, addresses: verdict.addresses };

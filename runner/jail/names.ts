@@ -5,7 +5,8 @@
  */
 import { Resolver } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
-import { isAllowed } from '../../proto/addresses.ts';
+import { networkInterfaces } from 'node:os';
+import { cidrList, isAllowed } from '../../proto/addresses.ts';
 
 const DNS_TIMEOUT_MS = 5_000;
 const DNS_TRIES = 2;
@@ -19,6 +20,14 @@ export type Verdict =
   | { kind: 'allowed'; addresses: string[] }
   | { kind: 'denied' }
   | { kind: 'unknown' };
+
+export type Rules = {
+  /** Addresses that may be reached though they are not public, or this machine's. */
+  allow: BlockList;
+  resolve: Resolve;
+  /** This machine's: `ownAddresses`. */
+  own: BlockList;
+};
 
 /** Gives every address of a name, v4 and v6; empty when there is none. */
 export type Resolve = (name: string) => Promise<string[]>;
@@ -39,30 +48,35 @@ export function openResolve(): Resolve {
  * `hostname` is a parsed URL's: the parser has already turned `2130706433` and `0x7f.1` into
  * 127.0.0.1. One forbidden address among many forbids the name.
  */
-export async function judge(
-  hostname: string,
-  allow: BlockList,
-  resolve: Resolve,
-): Promise<Verdict> {
+export async function judge(hostname: string, rules: Rules): Promise<Verdict> {
+  const { allow, resolve } = rules;
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
-  if (isIP(host) !== 0) return verdict([host], allow);
+  if (isIP(host) !== 0) return verdict([host], rules);
   if (host === 'localhost' || host.endsWith('.localhost')) {
     // both are this machine: what the operator opened of it is enough
-    return verdict(
-      LOOPBACK.filter((address) => isAllowed(address, allow)),
-      allow,
-      'denied',
-    );
+    const opened = LOOPBACK.filter((address) => isAllowed(address, allow));
+    return opened.length > 0 ? verdict(opened, rules) : { kind: 'denied' };
   }
-  return verdict(await resolve(host), allow);
+  return verdict(await resolve(host), rules);
 }
 
-function verdict(
-  addresses: string[],
-  allow: BlockList,
-  none: 'denied' | 'unknown' = 'unknown',
-): Verdict {
-  if (addresses.length === 0) return { kind: none };
-  const isOpen = addresses.every((address) => isAllowed(address, allow));
+/**
+ * Addresses of this machine, public ones too: what is dialled from here goes round the firewall
+ * that guards its ports from outside.
+ */
+export function ownAddresses(): BlockList {
+  const found = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
+  return cidrList(found.map(({ address }) => address.replace(/%.*$/, '')));
+}
+
+function contains(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+}
+
+function verdict(addresses: string[], { allow, own }: Rules): Verdict {
+  if (addresses.length === 0) return { kind: 'unknown' };
+  const isOpen = addresses.every((address) => {
+    return isAllowed(address, allow) && (contains(allow, address) || !contains(own, address));
+  });
   return isOpen ? { kind: 'allowed', addresses } : { kind: 'denied' };
 }

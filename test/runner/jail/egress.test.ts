@@ -10,7 +10,7 @@ import { cidrList } from '../../../proto/addresses.ts';
 import { openLog } from '../../../proto/log.ts';
 import { type Egress, openEgress } from '../../../runner/jail/egress.ts';
 import { forwardHeaders } from '../../../runner/jail/headers.ts';
-import { judge } from '../../../runner/jail/names.ts';
+import { judge, ownAddresses } from '../../../runner/jail/names.ts';
 
 const egress = suite('runner/jail/egress');
 const log = openLog({ role: 'test', level: 'silent', people: false });
@@ -194,13 +194,30 @@ egress('a closed egress drops its connections', async () => {
   await closed;
 });
 
+egress(
+  "this machine's own public addresses are closed, unless the operator opens them",
+  async () => {
+    const own = cidrList(['8.8.8.8', '2606:4700::1111']);
+    const resolve = async () => ['1.1.1.1', '8.8.8.8'];
+    const closed = { allow: cidrList([]), resolve, own };
+    const opened = { ...closed, allow: cidrList(['8.8.8.8/32']) };
+    for (const host of ['8.8.8.8', '[::ffff:8.8.8.8]', '[2606:4700::1111]', 'one.of.ours']) {
+      assert.is((await judge(host, closed)).kind, 'denied', host);
+    }
+    assert.is((await judge('1.1.1.1', closed)).kind, 'allowed');
+    assert.is((await judge('one.of.ours', opened)).kind, 'allowed');
+    assert.ok(ownAddresses().check('127.0.0.1', 'ipv4'));
+  },
+);
+
 egress('localhost is what the operator opened of it', async () => {
+  const own = ownAddresses();
   const resolve = async () => {
     throw new Error('no name server is asked');
   };
-  const six = await judge('localhost', cidrList(['::1/128']), resolve);
+  const six = await judge('localhost', { allow: cidrList(['::1/128']), resolve, own });
   assert.equal(six, { kind: 'allowed', addresses: ['::1'] });
-  assert.is((await judge('a.localhost', cidrList([]), resolve)).kind, 'denied');
+  assert.is((await judge('a.localhost', { allow: cidrList([]), resolve, own })).kind, 'denied');
 });
 
 egress('headers of one hop are dropped, the others keep order and spelling', () => {
