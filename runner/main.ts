@@ -35,7 +35,7 @@ import { makeRunDir, sweepRuns } from './sweep.ts';
 const OPERATOR_EXIT_CODE = 78;
 /** EX_TEMPFAIL: `tabern serve` starts it again, and then it is the newer one. */
 const SUPERSEDED_EXIT_CODE = 75;
-/** Ours: below the 27 s after which `tabern serve` kills it. */
+/** Ours: below the 25 s after which `tabern serve` kills it. */
 const DRAIN_MS = 20_000;
 /** In bytes: the kernel's limit of a unix socket's path. */
 const SOCKET_PATH_MAX_BYTES = 107;
