@@ -17,8 +17,9 @@ import type { Clients } from '../proto/services.ts';
 import { unpack } from './archive.ts';
 import { download, upload } from './build-blobs.ts';
 import { type BuildLog, type Level, openBuildLog } from './build-log.ts';
-import { type Bundle, bundle } from './bundle.ts';
+import type { Bundle } from './bundle.ts';
 import { BundleError } from './bundle-error.ts';
+import { bundleApart } from './bundle-process.ts';
 import { BuildFailure } from './failure.ts';
 import { install } from './install.ts';
 import type { Jail } from './jail/ladder.ts';
@@ -133,10 +134,10 @@ async function checkEntrypoint(root: string, entrypoint: string): Promise<void> 
 }
 
 async function compile(step: Step, paths: { root: string; outFile: string }): Promise<Bundle> {
-  const { work, lines, signal } = step;
+  const { work, lines, signal, log } = step;
   lines.line('info', `bundling ${work.entrypoint}`);
   try {
-    const made = await bundle({ ...paths, entrypoint: work.entrypoint, signal });
+    const made = await bundleApart({ ...paths, entrypoint: work.entrypoint, signal, log });
     for (const warning of made.warnings) lines.line('warn', warning);
     const size = `${(made.size / 1024).toFixed(0)} KiB`;
     if (made.size > BUNDLE_MAX_BYTES) {
