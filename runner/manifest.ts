@@ -100,7 +100,13 @@ function isName(name: string): boolean {
 }
 
 function text(value: unknown): string {
-  return value === undefined ? '' : JSON.stringify(value);
+  if (value === undefined) return '';
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // it came out of JSON, so the only thing that can be wrong with it is its depth
+    throw broken('the options of a function are nested too deeply');
+  }
 }
 
 function invalidSession(title: string, problem: string): BuildFailure {

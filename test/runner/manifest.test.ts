@@ -71,4 +71,12 @@ for (const [what, found, code, message] of [
   });
 }
 
+manifest('options nested without end are refused, as JSON of a hostile host can be', () => {
+  const depth = 1e6;
+  const json = `[{"name":"a","parametersSchema":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}]`;
+  const failure = failureOf(JSON.parse(json));
+  assert.is(failure.code, 'BUILD_ERROR');
+  assert.match(failure.message, /nested too deeply/);
+});
+
 manifest.run();
