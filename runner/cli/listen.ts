@@ -31,7 +31,7 @@ export async function run(options: Options): Promise<number> {
   return runCli(options, (cli) => listen(options, cli, asked.signal));
 }
 
-/** Until `asked` aborts. Throws ConfigError for options that are wrong, ApiError for a wrong key. */
+/** Until `asked` aborts. Throws ConfigError for wrong options, ApiError for a wrong key. */
 export async function listen(options: Options, cli: Cli, asked: AbortSignal): Promise<number> {
   const job = jobOf(options);
   const api = openApi(cli);

@@ -1,4 +1,4 @@
-/** The delivery engine as it runs in `tabern serve`, without the rest: for the bench of webhooks. */
+/** The delivery engine as it runs in `tabern serve`, without the rest, for its bench. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -72,3 +72,23 @@ export async function send(url: string, parts: [string, string | Blob][], key = 
   });
   return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
 }
+
+/** An archive of that many zeros. */
+export const archive = (bytes: number) => new Blob([new Uint8Array(bytes)]);
+
+/** The beginning of a part that never ends. */
+export const part = (name: string) =>
+  `--b\r\ncontent-disposition: form-data; name="${name}"; filename="a"\r\n\r\nsome bytes`;
+
+/** The head of an upload and the beginning of its archive. */
+export function unended(hostname: string): string {
+  return [
+    `POST ${BUILDS_PATH} HTTP/1.1`,
+    `host: ${hostname}`,
+    `x-svc-api-key: ${KEY}`,
+    'content-type: multipart/form-data; boundary=b',
+    'content-length: 100000',
+    '',
+    part('archive'),
+  ].join('\r\n');
+}
