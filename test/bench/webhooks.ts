@@ -146,7 +146,8 @@ async function backlog(): Promise<void> {
   const { db } = open;
   const at = Date.now();
   const fill = db.prepare(`
-    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${BACKLOG})
+    WITH RECURSIVE numbers (n) AS (
+       SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${BACKLOG})
     INSERT INTO events (id, project_id, type, resource_id, body, created_at)
     SELECT printf('event-%08d', n), @projectId, '${TYPE}', printf('resource-%08d', n),
       CAST('{"id":"x"}' AS BLOB), @at FROM numbers`);

@@ -131,5 +131,6 @@ function summary(receivers: readonly Receiver[], told: Told): string {
     bodies.set(id, first);
   }
   const twice = [...told.values()].reduce((sum, times) => sum + times - 1, 0);
-  return `${bodies.size} events, ${told.size} delivered, ${requests.length} requests, ${twice} duplicates`;
+  const sent = `${requests.length} requests, ${twice} duplicates`;
+  return `${bodies.size} events, ${told.size} delivered, ${sent}`;
 }

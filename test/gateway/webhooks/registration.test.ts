@@ -55,7 +55,7 @@ test('a name with a blocked answer is refused before core is asked', async () =>
   assert.equal(registered, []);
 });
 
-test('a public name, one that does not resolve yet, and what the text decides go to core', async () => {
+test('a public name, an unresolved one, and what the text decides go to core', async () => {
   const { door, registered, resolved } = await openRegistry();
   await using _ = door;
   const endpoints = [
