@@ -12,7 +12,7 @@ import type { Claimed } from './messages.ts';
 import { send, type Wire } from './send.ts';
 
 /** Attempts in flight of one sender, and items of one call. Source: spec/webhooks.md 3.9. */
-const IN_FLIGHT_MAX = 128;
+const IN_FLIGHT_MAX = 64;
 const BATCH_MAX = 64;
 /** Ended and not on record yet: past it core is too slow, and nothing new is begun. Ours. */
 const REPORTS_MAX = 128;
