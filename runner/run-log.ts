@@ -4,6 +4,7 @@
  * Core unreachable: what waits is sent later.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
@@ -87,6 +88,5 @@ export function openRunLog(options: {
 
 /** Whether the same call may succeed later. */
 export function isPassing(error: unknown): boolean {
-  const reason = (error as { reason?: unknown }).reason;
-  return reason === 'CORE_UNAVAILABLE' || reason === 'DEADLINE' || reason === 'DRAINING';
+  return error instanceof Fault && (error.row.retry === 'yes' || error.reason === 'DEADLINE');
 }

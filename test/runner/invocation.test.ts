@@ -1,7 +1,7 @@
 /** One invocation, one outcome: with hosts, Chromes and a core that do as they are told. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '../../proto/errors.ts';
+import { Fault, type Reason } from '../../proto/errors.ts';
 import type { CompleteInvocationRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
@@ -18,8 +18,9 @@ type Scene = {
   timeoutMs?: number;
   lost?: AbortSignal;
   stopped?: AbortSignal;
-  /** Completions that core is away for. */
+  /** Completions that core is away for, and what it says then. */
   away?: number;
+  why?: Reason;
 };
 
 /** Runs it; gives what core was told and what became of Chrome, in order. */
@@ -37,7 +38,7 @@ async function run(scene: Scene) {
   const runners = {
     appendLogs: async ({ lines }: { lines: unknown[] }) => void acts.push(`${lines.length} lines`),
     async completeInvocation(request: CompleteInvocationRequest) {
-      if (away-- > 0) throw new Fault('CORE_UNAVAILABLE', 'away');
+      if (away-- > 0) throw new Fault(scene.why ?? 'CORE_UNAVAILABLE', 'away');
       acts.push('told');
       told.push(request);
       return { accepted: true };
@@ -115,6 +116,11 @@ test('nothing is no outcome, and a core that was away is told later', async () =
   });
   assert.is(told.length, 1);
   assert.is(outcome, undefined);
+});
+
+test('a core whose disk is full gets the outcome when there is room; a refusal is final', async () => {
+  assert.is((await run({ away: 1, why: 'STORAGE_FULL' })).told.length, 1);
+  assert.is((await run({ away: 1, why: 'INTERNAL' })).told.length, 0);
 });
 
 test("a handler's failure is its own, unless its browser was lost", async () => {
