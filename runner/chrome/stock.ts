@@ -88,7 +88,8 @@ export class Stock {
 
   #keep(chrome: Chrome): void {
     this.#warm.push(chrome);
-    void chrome.exited.then(() => {
+    // not its exit, which settles when its directory is gone: a dead one would be handed out
+    void chrome.pipe.closed.then(() => {
       const index = this.#warm.indexOf(chrome);
       if (index >= 0) this.#warm.splice(index, 1);
       this.#fill();

@@ -118,7 +118,7 @@ test('nothing is no outcome, and a core that was away is told later', async () =
   assert.is(outcome, undefined);
 });
 
-test('a core whose disk is full gets the outcome when there is room; a refusal is final', async () => {
+test('a core whose disk is full is told when there is room; a refusal is final', async () => {
   assert.is((await run({ away: 1, why: 'STORAGE_FULL' })).told.length, 1);
   assert.is((await run({ away: 1, why: 'INTERNAL' })).told.length, 0);
 });

@@ -10,20 +10,25 @@ import { log, until } from './lab.ts';
 
 const pool = suite('runner/chrome/pool');
 
-type Made = Chrome & { profileDir: string | undefined; isGone: boolean };
+type Made = Chrome & { profileDir: string | undefined; isGone: boolean; die(): void };
 
 function factory(fail: () => boolean = () => false) {
   const made: Made[] = [];
   const launch = async (options: TakeOptions): Promise<Chrome> => {
     if (fail()) throw new Error('cannot start');
     const { promise: exited, resolve } = Promise.withResolvers<{ code: number; signal: null }>();
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
     const chrome = {
       id: String(made.length),
       profileDir: options.profileDir,
       isGone: false,
       exited,
+      pipe: { closed },
+      /** Its processes are gone, its directory is not yet. */
+      die: close,
       kill() {
         chrome.isGone = true;
+        close();
         resolve({ code: 0, signal: null });
       },
       async close() {
@@ -79,9 +84,10 @@ pool('a dead spare is replaced', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({ launch, spares: 1, max: 1, log });
   await until(() => made.length === 1, 'a spare');
-  made[0]?.kill();
-  await until(() => made.length === 2, 'another spare');
+  made[0]?.die();
+  await Promise.resolve(); // a tick: nobody may get it any more
   assert.is((await chromes.take({}, never)).id, '1');
+  await until(() => made.length === 3, 'another spare');
   await chromes.close();
 });
 

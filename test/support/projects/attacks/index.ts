@@ -140,7 +140,10 @@ defineFn('browser', (ctx: { session: { connectUrl: string } }, params: Params) =
 defineFn('wait', async (ctx: { session: { connectUrl: string } }, { port }: Params) => {
   const socket = new WebSocket(ctx.session.connectUrl);
   const gone = new Promise((resolve) => socket.addEventListener('close', resolve));
-  await new Promise((resolve) => socket.addEventListener('open', resolve));
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve);
+    socket.addEventListener('error', () => reject(new Error('no browser')));
+  });
   console.log('waiting', port);
   await gone;
   throw new Error('the browser has gone');
