@@ -28,6 +28,8 @@ export type RunOptions = {
   params?: unknown;
   projectId?: string;
   timeoutMs?: number;
+  /** Ends the run once it has printed this line: in no run before it has begun. */
+  endOn?: string;
   /** Instead of a body: this bundle. */
   bundle?: Bundle;
   name?: string;
@@ -64,6 +66,7 @@ export async function openYard(sandbox: 'auto' | 'none' = 'auto', spares = 0): P
     async run(body, options = {}) {
       const { params = {}, projectId = 'project', timeoutMs = 10_000, name = 'f' } = options;
       const lines: LogLine[] = [];
+      const over = new AbortController();
       count += 1;
       const startedAt = performance.now();
       const outcome = await hosts.invoke({
@@ -76,8 +79,11 @@ export async function openYard(sandbox: 'auto' | 'none' = 'auto', spares = 0): P
         signingKey: `key-${count}`,
         region: 'us-west-2',
         relay,
-        onLines: (more) => lines.push(...more),
-        signal: AbortSignal.timeout(timeoutMs),
+        onLines: (more) => {
+          lines.push(...more);
+          if (more.some(({ message }) => message === options.endOn)) over.abort();
+        },
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), over.signal]),
       });
       return { outcome, lines, tookMs: performance.now() - startedAt };
     },
