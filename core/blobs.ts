@@ -1,38 +1,43 @@
 /**
  * Blobs: bytes too large for a message, as streams. A project writes the archives it publishes and
- * reads its own; a runner writes the bundle that its lease makes and reads what its work needs. The
- * row comes after the file, never before.
+ * reads its own; a runner writes the bundle that its lease makes, or the context that it saves, and
+ * reads what its work needs; a gateway moves what a signed URL allows. The row comes after the
+ * file, never before.
  */
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import type { Call } from '../proto/rpc.ts';
 import type { Caller } from './auth.ts';
 import type { BlobFiles } from './blobs/files.ts';
+import type { LinkMethod } from './blobs/links.ts';
 import type { Admit, Service } from './call.ts';
+import type { ContextLinks } from './context-links.ts';
 import { isId, newId } from './ids.ts';
 import type { BlobKind } from './store/types/blobs.ts';
+import type { ContextContent } from './store/types/context-content.ts';
 import type { Store } from './store/types.ts';
 
+/** In bytes, of a context. Source: reliability.md Z8. */
+export const PACKED_MAX_BYTES = 512 << 20;
 /** In bytes. Sources: reference.md 2.4 (25 MB), blobs.proto. */
 const MAX_BYTES: Record<BlobKind, number> = {
   BUILD_ARCHIVE: 25 << 20,
   BUNDLE: 32 << 20,
+  CONTEXT: PACKED_MAX_BYTES,
 };
 
-export type BlobCaller = { who: Exclude<Caller, { kind: 'gateway' }>; call: Call };
+export type BlobCaller = { who: Caller; call: Call };
 
-export const projectsAndRunners: Admit<BlobCaller> = (who, call) => {
-  if (who.kind === 'gateway') {
-    throw new Fault('TOKEN_REQUIRED', 'This operation needs an API key or the runner token.');
-  }
-  return { who, call };
-};
+export const everybody: Admit<BlobCaller> = (who, call) => ({ who, call });
 
-export function blobService(options: {
+type Options = {
   store: Store;
   files: BlobFiles;
+  links: Pick<ContextLinks, 'read'>;
   now: () => number;
-}): Service<typeof BlobServiceService, BlobCaller> {
+};
+
+export function blobService(options: Options): Service<typeof BlobServiceService, BlobCaller> {
   const { store, files, now } = options;
 
   return {
@@ -41,7 +46,7 @@ export function blobService(options: {
       const { value: first } = await parts.next();
       const header = first?.part?.$case === 'header' ? first.part.value : undefined;
       if (!header) throw invalidField('header', 'must come first.');
-      const { kind, projectId } = await ownerOf(store, header, who);
+      const { kind, projectId } = await ownerOf(options, header, who);
       const id = newId();
       const written = await files.write(id, chunks(parts, call), MAX_BYTES[kind]);
       if (call.signal.aborted) {
@@ -53,30 +58,69 @@ export function blobService(options: {
       return { blobId: id, ...written };
     },
 
-    async *readBlob({ blobId }, { who }) {
-      const row = isId(blobId) ? await store.getBlob(blobId) : undefined;
+    async *readBlob({ blobId, url }, { who }) {
+      const id = who.kind === 'gateway' ? await linkedBlob(options, url) : blobId;
+      const row = isId(id) ? await store.getBlob(id) : undefined;
       if (!row || (who.kind === 'project' && row.projectId !== who.projectId)) {
-        throw notFound('Blob', blobId);
+        throw notFound('Blob', id);
       }
       for await (const chunk of files.read(row.id)) yield { chunk };
     },
   };
 }
 
-/** Whose blob it becomes: the key's project, or the project of the build that the runner holds. */
+type Header = {
+  kind: BlobKind | 'KIND_UNSPECIFIED';
+  leaseId?: string | undefined;
+  url?: string | undefined;
+};
+
+/**
+ * Whose blob it becomes: the project of the key, of the work that the runner holds, or of the
+ * context that the URL was signed for.
+ */
 async function ownerOf(
-  store: Store,
-  { kind, leaseId }: { kind: BlobKind | 'KIND_UNSPECIFIED'; leaseId?: string | undefined },
-  who: BlobCaller['who'],
+  options: Options,
+  { kind, leaseId, url }: Header,
+  who: Caller,
 ): Promise<{ kind: BlobKind; projectId: string }> {
-  if (who.kind === 'project') {
-    if (kind !== 'BUILD_ARCHIVE') throw invalidField('kind', 'must be BUILD_ARCHIVE.');
-    return { kind, projectId: who.projectId };
+  switch (who.kind) {
+    case 'project':
+      if (kind !== 'BUILD_ARCHIVE') throw invalidField('kind', 'must be BUILD_ARCHIVE.');
+      return { kind, projectId: who.projectId };
+    case 'gateway': {
+      if (kind !== 'CONTEXT') throw invalidField('kind', 'must be CONTEXT.');
+      return { kind, projectId: (await linkedContext(options, 'PUT', url)).projectId };
+    }
+    case 'runner': {
+      const makes = kind === 'BUNDLE' ? 'build' : kind === 'CONTEXT' ? 'invocation' : undefined;
+      if (!makes) throw invalidField('kind', 'must be BUNDLE or CONTEXT.');
+      const lease = leaseId === undefined ? undefined : await options.store.findLease(leaseId);
+      if (lease?.kind !== makes) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
+      return { kind: makes === 'build' ? 'BUNDLE' : 'CONTEXT', projectId: lease.projectId };
+    }
   }
-  if (kind !== 'BUNDLE') throw invalidField('kind', 'must be BUNDLE.');
-  const lease = leaseId === undefined ? undefined : await store.findLease(leaseId);
-  if (lease?.kind !== 'build') throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
-  return { kind, projectId: lease.projectId };
+}
+
+/** The context that the signed URL is for. A deleted one is not found. */
+async function linkedContext(
+  { store, links }: Options,
+  method: LinkMethod,
+  url: string | undefined,
+): Promise<ContextContent & { projectId: string }> {
+  if (url === undefined) {
+    throw new Fault('TOKEN_REQUIRED', 'This operation needs an API key or the runner token.');
+  }
+  const named = links.read(method, url);
+  const content = await store.getContextContent(named);
+  if (!content) throw notFound('Context', named.id);
+  return { ...content, projectId: named.projectId };
+}
+
+async function linkedBlob(options: Options, url: string | undefined): Promise<string> {
+  const { id, blobId } = await linkedContext(options, 'GET', url);
+  if (blobId === null) throw notFound('Context content', id);
+  return blobId;
 }
 
 /**

@@ -6,7 +6,9 @@
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { Context, ContextServiceService } from '../proto/gen/tabern/v1/contexts.pb.ts';
 import type { Call } from '../proto/rpc.ts';
+import type { BlobFiles } from './blobs/files.ts';
 import type { ProjectCaller, Service } from './call.ts';
+import type { ContextLinks } from './context-links.ts';
 import { isId, newId } from './ids.ts';
 import type { KeyPool } from './keys/pool.ts';
 import { readPage } from './page.ts';
@@ -24,13 +26,16 @@ const WHITE_SPACE = /^[\p{White_Space}\uFEFF]$/u;
 type Options = {
   store: Store;
   keys: KeyPool;
+  links: ContextLinks;
+  files: Pick<BlobFiles, 'remove'>;
   now: () => number;
 };
 
-export function contextService(
-  options: Options,
-): Service<typeof ContextServiceService, ProjectCaller> {
-  const { store, now } = options;
+/** What projects call; the rest is context-content.ts. */
+export type ContextMethods = Omit<typeof ContextServiceService, 'replaceContext'>;
+
+export function contextService(options: Options): Service<ContextMethods, ProjectCaller> {
+  const { store, links, files, now } = options;
 
   async function find(id: string, projectId: string): Promise<ContextRow> {
     // A context id is a plain string in the reference: one that is no UUID is unknown, not
@@ -48,7 +53,7 @@ export function contextService(
         });
       }
       const name = request.name === undefined ? null : checkedName(request.name);
-      return toCreated(await createWhenKeyed(options, { projectId, name }, call));
+      return toCreated(await createWhenKeyed(options, { projectId, name }, call), links);
     },
 
     async getContext({ id }, { projectId }) {
@@ -59,16 +64,24 @@ export function contextService(
       return readPage(request, (page) => store.listContexts({ ...page, projectId }), toProto);
     },
 
-    /** The reference once rotated an upload URL here; there is nothing left to change. */
+    /** The reference rotated an upload URL here: a new one comes, and nothing changes. */
     async updateContext({ id }, { projectId }) {
-      return toCreated(await find(id, projectId));
+      return toCreated(await find(id, projectId), links);
     },
 
     async deleteContext({ id }, { projectId }) {
       const own = { id: id.toLowerCase(), projectId, at: now() };
-      const isDeleted = isId(id) && (await store.deleteContext(own));
-      if (!isDeleted) throw notFound('Context', id);
+      const deleted = isId(id) ? await store.deleteContext(own) : undefined;
+      if (!deleted) throw notFound('Context', id);
+      await Promise.all(deleted.dropped.map(files.remove));
       return {};
+    },
+
+    async getContextDownload({ id }, { projectId }) {
+      const context = await find(id, projectId);
+      const content = await store.getContextContent({ id: context.id, projectId });
+      if (!content?.blobId) throw notFound('Context content', id);
+      return { downloadUrl: links.download(context) };
     },
   };
 }
@@ -131,12 +144,13 @@ function nameKey(name: string): string {
   return folded.join('').normalize('NFC');
 }
 
-function toCreated({ id, publicKey }: ContextRow) {
+function toCreated(context: ContextRow, links: ContextLinks) {
   return {
-    id,
-    publicKey,
+    id: context.id,
+    publicKey: context.publicKey,
     cipherAlgorithm: CIPHER_ALGORITHM,
     initializationVectorSize: INITIALIZATION_VECTOR_SIZE,
+    uploadUrl: links.upload(context),
   };
 }
 

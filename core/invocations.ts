@@ -110,7 +110,7 @@ function sessionParams(version: VersionRow, over: SessionParams): SessionParams 
   return session;
 }
 
-/** problemOf has checked the shape. */
+/** problemOf has checked the shape. As stored ids are: in lower case. */
 function contextOf(session: SessionParams): string | null {
   const { context } = (session['browserSettings'] ?? {}) as { context?: { id: string } };
   return context?.id.toLowerCase() ?? null;

@@ -13,12 +13,13 @@ import type {
   RunnerServiceService,
   Work,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Log } from '../proto/log.ts';
 import type { MachineCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
+import { type ContentOptions, contextWork, saveContext } from './context-content.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
 import type { LeasedWork, WorkKind } from './store/types/leases.ts';
-import type { Store } from './store/types.ts';
 import { openWake } from './wake.ts';
 
 /** Source: runners.proto. */
@@ -37,10 +38,9 @@ const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not 
 /** An empty answer leaves before the call's own deadline would answer in its place. */
 const ANSWER_MARGIN_MS = 500;
 
-export type LeaseOptions = {
-  store: Store;
+export type LeaseOptions = ContentOptions & {
   checks: Checks;
-  now: () => number;
+  log: Log;
   leaseMs: number;
   /** Aborts when core closes: waiting polls answer at once. */
   closing: AbortSignal;
@@ -66,7 +66,8 @@ export function runnerService(
       for (;;) {
         // Listening begins before looking: work that comes between is not missed.
         using wake = openWake(store, `work:${kind}`);
-        const work = await take(options, request, kind);
+        const taken = await take(options, request, kind);
+        const work = await readied(options, taken);
         if (call.signal.aborted) {
           // The caller left while the lease was being taken: nobody would ever renew it.
           if (work.length > 0) await store.putBackWork(work.map(({ leaseId }) => leaseId));
@@ -74,8 +75,9 @@ export function runnerService(
         }
         const waitMs = until - performance.now();
         if (work.length > 0 || waitMs <= 0 || options.closing.aborted) {
-          return { work: work.map(toProto) };
+          return { work };
         }
+        if (taken.length > 0) continue; // none could be given out: there may be more
         await wake.wait(waitMs, AbortSignal.any([call.signal, options.closing]));
       }
     },
@@ -100,6 +102,8 @@ export function runnerService(
       if (!isHeld) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
       return {};
     },
+
+    saveContext: (request) => saveContext(options, request),
 
     async completeInvocation({ leaseId, outcome, sessionStartMs }) {
       const at = now();
@@ -142,7 +146,28 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
   }
 }
 
-function toProto(work: LeasedWork): Work {
+/** As runners get it. What cannot be given out, because its context is damaged, ends here. */
+async function readied(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
+  const ready = await Promise.all(
+    taken.map((one) => toProto(options, one).catch((error) => failed(options, one, error))),
+  );
+  return ready.filter((one) => one !== undefined);
+}
+
+async function failed(
+  { store, log, now }: LeaseOptions,
+  { kind, leaseId, id }: LeasedWork,
+  error: unknown,
+): Promise<undefined> {
+  if (kind === 'build') throw error;
+  log.error({ err: error, invocationId: id }, 'a context could not be opened');
+  const message = 'The context of its session could not be read.';
+  const cause = { code: 'INTERNAL_ERROR', message } as const;
+  const outcome = { kind: 'failure', cause } as const;
+  await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: now() });
+}
+
+async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
   const { leaseId, id, projectId, timeoutMs } = work;
   if (work.kind === 'build') {
     const { entrypoint, archiveBlobId } = work;
@@ -156,6 +181,7 @@ function toProto(work: LeasedWork): Work {
     paramsJson: work.params,
     sessionParamsJson: work.sessionParams,
     signingKey: randomBytes(32).toString('base64url'),
+    context: work.context && (await contextWork(options, work.context)),
   };
   return { leaseId, item: { $case: 'invocation', value } };
 }

@@ -4,7 +4,7 @@
  * another row, or changed, does not open.
  * Layout: version (1 byte, 1) | nonce (12) | tag (16) | ciphertext.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import {
   closeSync,
   fsyncSync,
@@ -35,6 +35,8 @@ export type Sealer = {
   seal(plain: Uint8Array, place: string): Buffer;
   /** Throws DATA_CORRUPT when the value is damaged or belongs elsewhere. */
   open(sealed: Uint8Array, place: string): Buffer;
+  /** 32 bytes for one purpose, always the same; they tell nothing of the master key. */
+  derive(purpose: string): Buffer;
 };
 
 /**
@@ -57,6 +59,7 @@ export function sealerOf(key: Uint8Array): Sealer {
         throw new Fault('DATA_CORRUPT', 'A stored secret does not open.', { place }, cause);
       }
     },
+    derive: (purpose) => Buffer.from(hkdfSync('sha256', key, '', purpose, KEY_BYTES)),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Definition, Handlers } from '../proto/rpc.ts';
 import { type AllHandlers, SERVICES } from '../proto/services.ts';
 import type { Authenticate } from './auth.ts';
 import type { BlobFiles } from './blobs/files.ts';
-import { blobService, projectsAndRunners } from './blobs.ts';
+import { blobService, everybody } from './blobs.ts';
 import { buildHandlers } from './builds.ts';
 import {
   type Admit,
@@ -17,6 +17,8 @@ import {
   type Service,
 } from './call.ts';
 import type { Checks } from './checks.ts';
+import { contentService } from './context-content.ts';
+import { contextLinks } from './context-links.ts';
 import { contextService } from './contexts.ts';
 import { deliveryService } from './deliveries.ts';
 import type { Rule } from './delivery/disable.ts';
@@ -60,7 +62,9 @@ export function allHandlers(parts: Parts): AllHandlers {
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const invocations = invocationService({ ...work, checks });
-  const runners = runnerService({ store, checks, now, leaseMs, closing });
+  const content = { store, files, sealer, now, links: contextLinks(sealer, now) };
+  const runners = runnerService({ ...content, checks, log, leaseMs, closing });
+  const { replaceContext, ...ofProjects } = SERVICES.contexts;
 
   function behind<D extends Definition, C>(
     definition: D,
@@ -72,7 +76,10 @@ export function allHandlers(parts: Parts): AllHandlers {
 
   return {
     projects: behind(SERVICES.projects, projectService({ store, now }), onlyProjects),
-    contexts: behind(SERVICES.contexts, contextService({ store, keys, now }), onlyProjects),
+    contexts: {
+      ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),
+      ...behind({ replaceContext }, contentService(content), onlyGateways),
+    },
     sessions: behind(SERVICES.sessions, sessionService({ store, now }), onlyProjects),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
@@ -81,7 +88,7 @@ export function allHandlers(parts: Parts): AllHandlers {
       webhookService({ store, sealer, now, allow, closing }),
       onlyProjects,
     ),
-    blobs: behind(SERVICES.blobs, blobService({ store, files, now }), projectsAndRunners),
+    blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(
       SERVICES.deliveries,

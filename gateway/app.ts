@@ -9,26 +9,43 @@ import type { Log } from '../proto/log.ts';
 import type { Clients } from '../proto/services.ts';
 import { auth, requestIdOf, type State } from './auth.ts';
 import { checkDeclaredSize } from './body.ts';
-import { BODY_MAX_BYTES, LINGER_MS, UPLOAD_MAX_BYTES, URL_MAX_CHARS } from './config.ts';
+import {
+  BODY_MAX_BYTES,
+  CONTEXT_MAX_BYTES,
+  LINGER_MS,
+  UPLOAD_MAX_BYTES,
+  URL_MAX_CHARS,
+} from './config.ts';
 import { operationsOf, readContract } from './contract.ts';
 import { errors, SECURITY_HEADERS } from './errors.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
+import { contextContent, isContentUpload } from './routes/contexts.ts';
 import { health } from './routes/health.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
 import { vetted } from './webhooks/registration.ts';
 
-type Doors = { clients: Clients; guard: Guard; log: Log; isDraining: () => boolean };
+type Doors = {
+  clients: Clients;
+  gatewayToken: string;
+  guard: Guard;
+  /** Without a slash at its end; undefined when links show the address that the client used. */
+  publicUrl: string | undefined;
+  log: Log;
+  isDraining: () => boolean;
+};
 
 /** The application; `callback()` makes node's request listener of it. */
-export function openApp({ clients, guard, log, isDraining }: Doors): Koa<State> {
+export function openApp(doors: Doors): Koa<State> {
+  const { clients, guard, log, isDraining } = doors;
   const app = new Koa<State>();
   app.use(opened(log, isDraining));
   app.use(errors(log));
   app.use(lookedAt(isDraining));
+  app.use(contextContent(doors));
   app.use(auth(clients));
-  app.use(routes(vetted(clients, guard)));
+  app.use(routes({ clients: vetted(clients, guard), publicUrl: doors.publicUrl }));
   app.use(unrouted);
   // What fails while an answer is written: the client left, nothing is left to tell it.
   app.on('error', (error) => log.debug({ err: error }, 'answer not delivered'));
@@ -36,7 +53,7 @@ export function openApp({ clients, guard, log, isDraining }: Doors): Koa<State> 
 }
 
 /** By hand what is not JSON in and out, the rest from the contract. */
-function routes(clients: Clients): Middleware {
+function routes({ clients, publicUrl }: Pick<Doors, 'clients' | 'publicUrl'>): Middleware {
   const registry = readContract();
   const operations = operationsOf(registry);
   const description = JSON.stringify(describe(registry, operations));
@@ -49,7 +66,10 @@ function routes(clients: Clients): Middleware {
   });
   router.post(BUILDS_PATH, createBuild(clients, registry));
   for (const operation of operations) {
-    router[operation.verb](routeOf(operation.template), transcoder(operation, clients));
+    router[operation.verb](
+      routeOf(operation.template),
+      transcoder(operation, { clients, publicUrl }),
+    );
   }
   return router.routes() as unknown as Middleware;
 }
@@ -94,10 +114,14 @@ function lookedAt(isDraining: () => boolean): Middleware<State> {
     if (ctx.url.length > URL_MAX_CHARS) {
       throw new Fault('URI_TOO_LONG', 'The URL is too long.', { limitChars: URL_MAX_CHARS });
     }
-    const isUpload = ctx.method === 'POST' && ctx.path === BUILDS_PATH;
-    checkDeclaredSize(req, isUpload ? UPLOAD_MAX_BYTES : BODY_MAX_BYTES);
+    checkDeclaredSize(req, bodyMaxBytes(ctx));
     return next();
   };
+}
+
+function bodyMaxBytes({ method, path }: { method: string; path: string }): number {
+  if (isContentUpload(method, path)) return CONTEXT_MAX_BYTES;
+  return method === 'POST' && path === BUILDS_PATH ? UPLOAD_MAX_BYTES : BODY_MAX_BYTES;
 }
 
 /** 405 with Allow where another method would do, else 404. */

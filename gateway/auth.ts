@@ -93,7 +93,7 @@ function isLarge({ headers }: IncomingMessage): boolean {
 }
 
 /** Aborts when the connection closes before the answer is out. */
-function goneSignal(response: ServerResponse): AbortSignal {
+export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => {
     if (!response.writableFinished) gone.abort();

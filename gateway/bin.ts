@@ -98,6 +98,22 @@ function addTools(): void {
     .option('--forward-to <url>', 'where to POST them, such as http://localhost:3000/hook')
     .option('--types <types>', 'only these event types, separated by commas')
     .option('--secret <secret>', 'signs them, as whsec_...; one is made when absent');
+  addContextTools();
+}
+
+function addContextTools(): void {
+  const context = program.command('context').description('move what a context holds');
+  const load = () => import('../runner/cli/context.ts');
+  callable(context.command('upload <context-id> <directory>'))
+    .description('encrypt a user-data directory and make it what the context holds')
+    .action(async (id: string, directory: string, options: Options, command: Command) => {
+      command.setOptionValue('exitCode', await (await load()).upload([id, directory], options));
+    });
+  callable(context.command('download <context-id> <directory>'))
+    .description('keep what the context holds, encrypted as it is, as a file in the directory')
+    .action(async (id: string, directory: string, options: Options, command: Command) => {
+      command.setOptionValue('exitCode', await (await load()).download([id, directory], options));
+    });
 }
 
 function role(name: string, description: string): Command {
@@ -105,16 +121,20 @@ function role(name: string, description: string): Command {
 }
 
 function tool(usage: string, description: string, run: Run): Command {
-  return program
-    .command(usage)
+  return callable(program.command(usage))
     .description(description)
-    .option('--base-url <url>', 'where tabern is; TABERN_BASE_URL, or http://127.0.0.1:4747')
-    .option('--api-key <key>', 'your API key; TABERN_API_KEY when absent')
-    .option('--json', 'print JSON alone')
     .action(async (...given: unknown[]) => {
       const command = given.at(-1) as Command; // commander hands itself over last
       command.setOptionValue('exitCode', await run(command.args[0] ?? '', command.opts()));
     });
+}
+
+/** With the options of all that call the service. */
+function callable(command: Command): Command {
+  return command
+    .option('--base-url <url>', 'where tabern is; TABERN_BASE_URL, or http://127.0.0.1:4747')
+    .option('--api-key <key>', 'your API key; TABERN_API_KEY when absent')
+    .option('--json', 'print JSON alone');
 }
 
 function coded(run: (options: Options) => Promise<number>) {

@@ -48,6 +48,15 @@ export const UPLOADS_MAX = 64;
 export const UPLOAD_TIMEOUT_MS = 300_000;
 /** An upload that sends nothing for this long ends. */
 export const UPLOAD_IDLE_MS = 30_000;
+/** In bytes, of what a context holds. Source: reliability.md Z8. */
+export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
+/**
+ * It ends after this, either way: enough for a line of 2.4 Mbit/s. Ours. Its other half is
+ * UPLOAD_LASTS_MS of core.
+ */
+export const CONTEXT_TRANSFER_TIMEOUT_MS = 1_800_000;
+/** Core reads an upload of 512 MiB twice and unpacks 2 GiB within this. Ours. */
+export const CONTEXT_VERIFY_TIMEOUT_MS = 110_000;
 /** Headers must be whole after this. Source: reliability.md R3. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 /**

@@ -51,6 +51,8 @@ export type Operation = {
   closed: boolean;
   /** JSON name of the response field that is the whole answer; undefined for the whole message. */
   responseField: string | undefined;
+  /** JSON names of the response's fields that hold path and query of a link. */
+  links: readonly string[];
 };
 
 /** Carries one unary RPC out: request bytes in, response bytes out. */
@@ -68,9 +70,10 @@ export function readContract(): FileRegistry {
 export function operationsOf(registry: FileRegistry): Operation[] {
   const http = must(registry.getExtension('google.api.http'), 'google.api.http');
   const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
+  const link = must(registry.getExtension('tabern.v1.link'), 'tabern.v1.link');
   return [...registry]
     .flatMap((type) => (type.kind === 'service' ? type.methods : []))
-    .flatMap((method) => operationOf(method, http, rest) ?? [])
+    .flatMap((method) => operationOf(method, { http, rest, link }) ?? [])
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
@@ -115,8 +118,7 @@ export function jsonName(message: DescMessage, fieldName: string): string {
 
 function operationOf(
   method: DescMethod,
-  http: DescExtension,
-  rest: DescExtension,
+  { http, rest, link }: Record<'http' | 'rest' | 'link', DescExtension>,
 ): Operation | undefined {
   const rule = getOption(method, http) as unknown as HttpRule;
   const { case: verb, value: template } = rule.pattern;
@@ -132,6 +134,9 @@ function operationOf(
     hasBody: rule.body === '*',
     closed: options.closed,
     responseField: rule.responseBody ? jsonName(method.output, rule.responseBody) : undefined,
+    links: method.output.fields
+      .filter((field) => getOption(field, link) === true)
+      .map((field) => field.jsonName),
   };
 }
 

@@ -17,13 +17,13 @@ import { openApp } from './app.ts';
 import {
   CONNECTION_CHECK_MS,
   CONNECTIONS_MAX,
+  CONTEXT_TRANSFER_TIMEOUT_MS,
   DRAIN_MAX_MS,
   type GatewayConfig,
   HEADERS_MAX_BYTES,
   HEADERS_TIMEOUT_MS,
   KEEP_ALIVE_MS,
   SOCKET_IDLE_MS,
-  UPLOAD_TIMEOUT_MS,
 } from './config.ts';
 import { clientErrors, rawAnswer } from './errors.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
@@ -59,7 +59,10 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   const { clients, gatewayToken, log } = parts;
   let isDraining = false;
   const guard = openGuard(config.webhookAllow, parts.resolve);
-  const app = openApp({ clients, guard, log, isDraining: () => isDraining });
+  const app = openApp({
+    ...{ clients, gatewayToken, guard, log, publicUrl: config.publicUrl },
+    isDraining: () => isDraining,
+  });
   const server = openServer(app.callback() as RequestListener);
   server.listen(config.port, config.host);
   await once(server, 'listening');
@@ -87,8 +90,9 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
 function openServer(listener: RequestListener): Server {
   const inFlight = new WeakMap<Socket, ServerResponse>();
   const server = createServer({
-    // The whole of a request, an upload too; a JSON body has its own, shorter time in body.ts.
-    requestTimeout: UPLOAD_TIMEOUT_MS,
+    // The whole of the longest request, an upload of a context; every other has a shorter time of
+    // its own, in body.ts and routes/.
+    requestTimeout: CONTEXT_TRANSFER_TIMEOUT_MS,
     headersTimeout: HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CONNECTION_CHECK_MS,

@@ -13,6 +13,7 @@ import { must } from '../proto/must.ts';
 import { commentsOf } from './comments.ts';
 import { jsonName, type Operation } from './contract.ts';
 import { BUILDS_PATHS } from './routes/builds.ts';
+import { CONTEXTS_PATHS } from './routes/contexts.ts';
 import { HEALTH_PATHS } from './routes/health.ts';
 import { queryFieldsOf } from './transcode.ts';
 
@@ -30,9 +31,7 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   const comments = commentsOf(registry);
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
   const paths: Record<string, Schema> = structuredClone({
-    ...HEALTH_PATHS,
-    ...OPENAPI_PATHS,
-    ...BUILDS_PATHS,
+    ...{ ...HEALTH_PATHS, ...OPENAPI_PATHS, ...BUILDS_PATHS, ...CONTEXTS_PATHS },
   });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {

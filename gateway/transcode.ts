@@ -11,6 +11,7 @@ import type { Clients } from '../proto/services.ts';
 import type { State } from './auth.ts';
 import { readJson } from './body.ts';
 import { callerOf, jsonName, type Operation, render } from './contract.ts';
+import { absoluteLinks, baseUrlOf } from './links.ts';
 import { checkBody, checkText, type JsonObject } from './schema.ts';
 
 /** A Struct's level of JSON is two or three levels of messages; body.ts bounds the JSON itself. */
@@ -24,8 +25,11 @@ export function routeOf(template: string): string {
 }
 
 /** What serves one annotated RPC. */
-export function transcoder(operation: Operation, clients: Clients): RouterMiddleware<State> {
-  const { method, status, responseField } = operation;
+export function transcoder(
+  operation: Operation,
+  { clients, publicUrl }: { clients: Clients; publicUrl: string | undefined },
+): RouterMiddleware<State> {
+  const { method, status, responseField, links } = operation;
   const call = callerOf(clients, method);
   const queryFields = queryFieldsOf(operation);
   return async (ctx) => {
@@ -38,7 +42,9 @@ export function transcoder(operation: Operation, clients: Clients): RouterMiddle
     const options = must(ctx.state.call, 'a key')();
     const answer = await call(toBinary(method.input, message), options);
     ctx.status = status;
-    if (status !== 204) ctx.body = render(method.output, answer, responseField);
+    if (status === 204) return;
+    const json = render(method.output, answer, responseField);
+    ctx.body = links.length === 0 ? json : absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx));
   };
 }
 

@@ -1,6 +1,7 @@
 /**
  * One leased invocation -> one outcome. Side by side the bundle and a session; then the handler;
- * then, whatever happened, the session is closed, the log is sent, and core is told once.
+ * then, whatever happened, the session is closed (which saves its context), the log is sent, and
+ * core is told once.
  *
  * value, none, WORKLOAD_ERROR (the handler's own failure), TIMED_OUT (its time was over),
  * INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no bundle, the
@@ -16,6 +17,7 @@ import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import type { Bundles } from './bundles.ts';
+import { openContext } from './contexts.ts';
 import type { LogLine } from './host/messages.ts';
 import type { Hosts, InvokeOutcome } from './hosts.ts';
 import { isPassing, openRunLog, type RunLog } from './run-log.ts';
@@ -30,11 +32,13 @@ const NORMAL = 1000;
 const GOING_AWAY = 1001;
 
 export type InvocationDeps = {
-  clients: Pick<Clients, 'runners'>;
+  clients: Pick<Clients, 'blobs' | 'runners'>;
   call: CallOptions;
   bundles: Bundles;
   chromes: Chromes;
   hosts: Pick<Hosts, 'invoke'>;
+  /** Where contexts are unpacked. */
+  runDir: string;
   log: Log;
   now: () => number;
   /** Aborts when the lease is lost: stop, and tell nobody. */
@@ -57,7 +61,7 @@ export async function runInvocation(
   const begun = performance.now();
   const log = deps.log.child({ invocationId: work.invocationId });
   const lines = openRunLog({ ...deps, leaseId, log });
-  const { outcome, sessionStartMs, laps } = await run(work, lines, { ...deps, log });
+  const { outcome, sessionStartMs, laps } = await run(work, lines, { ...deps, log, leaseId });
   const over = patience(deps);
   await lines.flush(over);
   if (!deps.lost.aborted)
@@ -65,19 +69,24 @@ export async function runInvocation(
   log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
 }
 
-async function run(work: InvocationWork, lines: RunLog, deps: InvocationDeps): Promise<Ended> {
+type RunDeps = InvocationDeps & { leaseId: string };
+
+async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<Ended> {
   const { deadline, signal, release } = openDeadline(work.timeoutMs, deps);
   const laps: Laps = { chromeMs: 0, runMs: 0, closeMs: 0 };
   const lap = stopwatch();
   let session: Session | undefined;
   let outcome: Outcome;
-  const opening = openSession(deps, signal).then((opened) => {
+  let hasBegun = false; // what no handler touched is not worth a save
+  const loadContext = contextOf(work, lines, deps);
+  const opening = openSession({ ...deps, loadContext }, signal).then((opened) => {
     session = opened;
     laps.chromeMs = lap();
     return opened;
   });
   // at the deadline the session closes at once: the handler, whatever it does, drives nothing more
-  const end = (): void => void session?.close(GOING_AWAY, whyEnded(deadline));
+  const end = (): void =>
+    void session?.close(GOING_AWAY, whyEnded(deadline), hasBegun && mayKeep(deps));
   signal.addEventListener('abort', end);
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
@@ -85,13 +94,14 @@ async function run(work: InvocationWork, lines: RunLog, deps: InvocationDeps): P
     const [opened, found] = await Promise.all([opening, bundle]);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
     const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
+    hasBegun = true;
     outcome = outcomeOf(await deps.hosts.invoke(asked), opened, deadline);
   } catch (error) {
     outcome = failureOf(error, { deadline, signal, log: deps.log });
   } finally {
     laps.runMs = lap();
     await opening.then(
-      (opened) => opened.close(NORMAL, 'the invocation has ended'),
+      (opened) => opened.close(NORMAL, 'the invocation has ended', hasBegun && mayKeep(deps)),
       () => {}, // there is no session; the cause is an outcome already
     );
     signal.removeEventListener('abort', end);
@@ -121,6 +131,18 @@ function stopwatch(): () => number {
     last = performance.now();
     return last - before;
   };
+}
+
+/** A session that outlived its lease or its runner's time changes no context. */
+function mayKeep({ lost, stopped }: InvocationDeps): boolean {
+  return !lost.aborted && !stopped.aborted;
+}
+
+function contextOf({ context }: InvocationWork, lines: RunLog, deps: RunDeps) {
+  if (context === undefined) return undefined;
+  const warn = (message: string): void =>
+    lines.add([{ level: 'warn', message, timestamp: deps.now() }]);
+  return (signal: AbortSignal) => openContext(context, { ...deps, warn }, signal);
 }
 
 function outcomeOf(said: InvokeOutcome, session: Session, deadline: AbortSignal): Outcome {

@@ -123,7 +123,7 @@ async function lease(options: {
       max: config.invocationsMax,
       async run({ leaseId, item }: Work, lost) {
         if (item?.$case !== 'invocation') return;
-        const deps = { ...core, bundles, chromes, hosts, log, now, lost, stopped };
+        const deps = { ...core, bundles, chromes, hosts, runDir, log, now, lost, stopped };
         await runInvocation(item.value, leaseId, deps);
       },
     }),

@@ -25,6 +25,8 @@ export type BlobFiles = {
    */
   write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written>;
   read(id: string): AsyncIterable<Buffer>;
+  /** Where it is, for those who read it in their own way. */
+  path(id: string): string;
   remove(id: string): Promise<void>;
 };
 
@@ -48,6 +50,7 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
       }
     },
     read: (id) => createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES }),
+    path: (id) => join(folder, id),
     remove: (id) => rm(join(folder, id), { force: true }),
   };
 }

@@ -1,7 +1,8 @@
 /**
- * Removes what nobody names: blobs whose build was refused, failed or never asked for, and files
- * whose row was never written. Both must be an hour old: until then somebody may be about to name
- * them. A row goes before its file, so that a row never lacks one.
+ * Removes what nobody names: blobs whose build was refused, failed or never asked for, content of
+ * contexts that a session still read when it was replaced, and files whose row was never written.
+ * All must be an hour old: until then somebody may be about to name them. A row goes before its
+ * file, so that a row never lacks one.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/log.ts';
@@ -9,7 +10,7 @@ import type { Store } from '../store/types.ts';
 import { type BlobFiles, sweepBlobFiles } from './files.ts';
 
 const PERIOD_MS = 600_000;
-/** Ours: an upload is named at once, a bundle when its build of 10 min ends. */
+/** Ours: an upload is named within 2 min, a bundle when its build of 10 min ends. */
 const UNUSED_AGE_MS = 3_600_000;
 /** Rows in one operation: others commit in between. */
 const BATCH = 100;

@@ -6,6 +6,7 @@
  */
 import type { BlobOps } from './types/blobs.ts';
 import type { BuildOps, FunctionOps } from './types/builds.ts';
+import type { ContextContentOps } from './types/context-content.ts';
 import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
 import type { InvocationOps } from './types/invocations.ts';
@@ -24,6 +25,7 @@ export type Topic = 'work:invocation' | 'work:build' | 'deliveries' | 'events';
 export type StoreOps = ProjectOps &
   SessionOps &
   ContextOps &
+  ContextContentOps &
   BuildOps &
   FunctionOps &
   InvocationOps &

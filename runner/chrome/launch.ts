@@ -51,8 +51,8 @@ export type Chrome = {
   pipe: Pipe;
   /** Settles when no process and no directory is left; never rejects. */
   exited: Promise<Exit>;
-  /** Lets it write its profile and end, for 2 s at most. Settles with `exited`. */
-  close(): Promise<void>;
+  /** Lets it write its profile and end, for 2 s when not said. Settles with `exited`. */
+  close(timeoutMs?: number): Promise<void>;
   /** Ends it at once. */
   kill(): void;
 };
@@ -124,9 +124,9 @@ async function launchIn(place: Place): Promise<Chrome> {
     pipe,
     exited,
     kill: jailed.kill,
-    async close() {
+    async close(timeoutMs = CLOSE_TIMEOUT_MS) {
       isClosing = true;
-      await end(pipe, jailed);
+      await end(pipe, jailed, timeoutMs);
       await exited;
     },
   };
@@ -148,10 +148,10 @@ async function ready(pipe: Pipe): Promise<void> {
   }
 }
 
-async function end(pipe: Pipe, jailed: Jailed): Promise<void> {
+async function end(pipe: Pipe, jailed: Jailed, timeoutMs: number): Promise<void> {
   // its answer may be lost with the pipe; the exit is what counts
   pipe.call('Browser.close').catch(() => undefined);
-  const timer = setTimeout(jailed.kill, CLOSE_TIMEOUT_MS);
+  const timer = setTimeout(jailed.kill, timeoutMs);
   await jailed.exited;
   clearTimeout(timer);
 }

@@ -18,6 +18,8 @@ export type Api = {
   get(path: string, signal?: AbortSignal): Promise<Json>;
   /** An object goes as JSON, a form as multipart. */
   post(path: string, body: Json | FormData): Promise<Json>;
+  /** Without a body. */
+  put(path: string): Promise<Json>;
   /** Asks every pollMs until `isOver`, bridging short absences of the service. */
   poll(path: string, isOver: (answer: Json) => Promise<boolean> | boolean): Promise<Json>;
 };
@@ -57,6 +59,7 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
   return {
     get,
     post: (path, body) => request('POST', path, { body }),
+    put: (path) => request('PUT', path),
     async poll(path, isOver) {
       for (let failures = 0; ; ) {
         try {
@@ -71,6 +74,20 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
       }
     },
   };
+}
+
+/**
+ * A request to a signed URL that the service gave out: without the key, which the URL stands in
+ * for, and which another host must not see.
+ */
+export async function transfer(url: string, init: RequestInit): Promise<Response> {
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    throw new ApiError(0, 'the service answered with a URL that is none; check TABERN_BASE_URL');
+  }
+  const { origin, pathname, search } = new URL(url);
+  const answer = await reach(origin, pathname + search, { ...init, redirect: 'manual' });
+  if (!answer.ok) await read(answer); // throws what the service says
+  return answer;
 }
 
 /** A log's lines, checked. */

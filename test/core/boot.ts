@@ -102,7 +102,11 @@ export async function boot(env: Env = {}): Promise<Booted> {
 
 /** The messages of one upload, in chunks of five bytes. */
 export async function* blobParts(
-  header: { kind: 'BUILD_ARCHIVE' | 'BUNDLE' | 'KIND_UNSPECIFIED'; leaseId?: string },
+  header: {
+    kind: 'BUILD_ARCHIVE' | 'BUNDLE' | 'CONTEXT' | 'KIND_UNSPECIFIED';
+    leaseId?: string;
+    url?: string;
+  },
   bytes: string | Uint8Array,
 ): AsyncGenerator<WriteBlobRequest> {
   yield { part: { $case: 'header', value: header } };

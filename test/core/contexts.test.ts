@@ -1,6 +1,7 @@
 /** Contexts: interface.md 2.1 and 4.1. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { contextLinks } from '../../core/context-links.ts';
 import { contextService } from '../../core/contexts.ts';
 import { newId } from '../../core/ids.ts';
 import { type KeyPool, privateKeyPlace } from '../../core/keys/pool.ts';
@@ -32,7 +33,10 @@ async function boot(ready = 20) {
     wait: () => Promise.reject(new Fault('KEYS_NOT_READY', 'none')),
     [Symbol.asyncDispose]: async () => {},
   };
-  const service = contextService({ store: bare.store, keys, now: clock.now });
+  const links = contextLinks(sealer, clock.now);
+  const removed: string[] = [];
+  const files = { remove: async (id: string) => void removed.push(id) };
+  const service = contextService({ store: bare.store, keys, links, files, now: clock.now });
   const caller = callerOf(bare.projectId);
   const create = (name?: string) => service.createContext({ projectId: undefined, name }, caller);
   const dispose = () => bare[Symbol.asyncDispose]();
@@ -42,12 +46,14 @@ async function boot(ready = 20) {
     caller,
     create,
     clock,
+    links,
+    removed,
     taken: () => takenCount,
     [Symbol.asyncDispose]: dispose,
   };
 }
 
-contexts('creation answers exactly the four fields', async () => {
+contexts('creation answers the four required fields, and where to upload', async () => {
   await using app = await boot();
   const made = await app.create('profile');
   assert.equal(Object.keys(made).sort(), [
@@ -55,7 +61,9 @@ contexts('creation answers exactly the four fields', async () => {
     'id',
     'initializationVectorSize',
     'publicKey',
+    'uploadUrl',
   ]);
+  assert.equal(app.links.read('PUT', made.uploadUrl), { id: made.id, projectId: app.projectId });
   assert.is(made.cipherAlgorithm, 'AES-256-CBC');
   assert.is(made.initializationVectorSize, 16);
   assert.is(app.taken(), 1);
@@ -175,12 +183,15 @@ contexts("a projectId that is not the key's is refused", async () => {
   await app.service.createContext({ projectId: app.projectId, name: undefined }, app.caller);
 });
 
-contexts('an update answers the creation fields and changes nothing', async () => {
+contexts('an update answers as creation does, with a newer URL, and changes nothing', async () => {
   await using app = await boot();
   const made = await app.create('one');
   const before = app.rows('SELECT * FROM contexts');
   app.clock.advance(1_000);
-  assert.equal(await app.service.updateContext({ id: made.id }, app.caller), made);
+  const { uploadUrl, ...rest } = await app.service.updateContext({ id: made.id }, app.caller);
+  assert.equal({ ...rest, uploadUrl: made.uploadUrl }, made);
+  assert.is.not(uploadUrl, made.uploadUrl);
+  assert.is(app.links.read('PUT', uploadUrl).id, made.id);
   assert.equal(app.rows('SELECT * FROM contexts'), before);
 });
 

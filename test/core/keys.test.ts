@@ -2,6 +2,7 @@
 import { createPublicKey } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { contextLinks } from '../../core/context-links.ts';
 import { contextService } from '../../core/contexts.ts';
 import { openKeyPool, privateKeyPlace } from '../../core/keys/pool.ts';
 import { sealerOf } from '../../core/seal.ts';
@@ -27,7 +28,9 @@ keyPool(
       readyTarget: 2,
       pauseMs: 1,
     });
-    const service = contextService({ store, keys, now: Date.now });
+    const links = contextLinks(sealer, Date.now);
+    const files = { remove: async () => undefined };
+    const service = contextService({ store, keys, links, files, now: Date.now });
     const caller = callerOf(bare.projectId);
     const made = await Promise.all(
       [1, 2, 3].map(() => service.createContext({ projectId: undefined, name: undefined }, caller)),

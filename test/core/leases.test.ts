@@ -1,11 +1,15 @@
+import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openBlobFiles } from '../../core/blobs/files.ts';
 import { openChecks } from '../../core/checks.ts';
 import { runnerService } from '../../core/leases.ts';
+import { sealerOf } from '../../core/seal.ts';
 import type { Store } from '../../core/store/types.ts';
 import { Fault } from '../../proto/errors.ts';
 import { Channel } from '../../proto/grpc.ts';
+import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import { remoteClients } from '../../proto/services.ts';
 import { faultOf } from '../support/fault.ts';
@@ -37,6 +41,7 @@ test('a waiting lease is woken by an invocation, with all a runner needs', async
   assert.equal(rest, {
     ...{ invocationId: id, sessionId, versionId, functionName: 'title', region: 'us-west-2' },
     ...{ paramsJson: '{"url":"x"}', sessionParamsJson: '{"timeout":60}', timeoutMs: 60_000 },
+    context: undefined,
   });
   assert.match(signingKey, /^[\w-]{43}$/);
   assert.match(bundleSha256, /^[0-9a-f]{64}$/);
@@ -80,7 +85,11 @@ test('work that was taken in the moment in which its caller left is put back', a
   };
   const closing = new AbortController().signal;
   await using checks = openChecks();
-  const service = runnerService({ store, checks, now: () => T0, leaseMs: 15_000, closing });
+  const service = runnerService({
+    ...{ store, checks, now: () => T0, leaseMs: 15_000, closing },
+    ...{ files: await openBlobFiles(join(bench.dir, 'blobs')), sealer: sealerOf(Buffer.alloc(32)) },
+    log: openLog({ role: 'core', level: 'silent' }),
+  });
   const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };
   const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });
   assert.is((await faultOf(left)).reason, 'CANCELLED');

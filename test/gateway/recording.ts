@@ -42,6 +42,7 @@ export async function openRecording() {
           publicKey: 'k',
           cipherAlgorithm: 'AES-256-CBC',
           initializationVectorSize: 16,
+          uploadUrl: '/v1/contexts/c/content?x=y',
         };
       },
       async listContexts(request) {
@@ -52,7 +53,8 @@ export async function openRecording() {
         return {};
       },
       async updateContext({ id }) {
-        return { id, publicKey: '', cipherAlgorithm: '', initializationVectorSize: 0 };
+        const rest = { cipherAlgorithm: '', initializationVectorSize: 0, uploadUrl: '/' };
+        return { id, publicKey: '', ...rest };
       },
     },
     functions: {

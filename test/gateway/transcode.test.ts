@@ -16,6 +16,7 @@ test('a body becomes the request and the annotated status the answer', async () 
     publicKey: 'k',
     cipherAlgorithm: 'AES-256-CBC',
     initializationVectorSize: 16,
+    uploadUrl: `${door.url}/v1/contexts/c/content?x=y`,
   });
   assert.is(seen.contexts[0]?.name, ' Ä ');
   assert.is(seen.contexts[0]?.projectId, undefined);

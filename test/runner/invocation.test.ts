@@ -45,7 +45,8 @@ async function run(scene: Scene) {
     },
   } as unknown as Clients['runners'];
   const deps: InvocationDeps = {
-    clients: { runners },
+    clients: { runners, blobs: {} as Clients['blobs'] },
+    runDir: '/nonexistent',
     call: {},
     bundles: { get: async () => ({ path: '/', sha256: '' }) },
     chromes: { take: scene.take ?? (async () => chrome) },
@@ -79,6 +80,7 @@ const NO_WORK = {
   sessionParamsJson: '{}',
   region: 'r',
   signingKey: 'k',
+  context: undefined,
 };
 
 function codeOf(outcome: CompleteInvocationRequest['outcome']): string | undefined {

@@ -5,6 +5,7 @@
  */
 import { must } from '../../../proto/must.ts';
 import type { ContextOps, ContextRow, NewContext, NewKeyPair } from '../types/contexts.ts';
+import { forgetting } from './context-content.ts';
 import type { Tx } from './tx.ts';
 
 const COLUMNS = `id, project_id AS projectId, name, public_key AS publicKey,
@@ -15,7 +16,8 @@ const LAST_ID = '~';
 
 type KeyPairRow = { id: string; publicKey: string; privateKey: Uint8Array };
 
-export function contextOps({ db }: Tx): ContextOps {
+export function contextOps(tx: Tx): ContextOps {
+  const { db } = tx;
   const check = db.prepare<[], Uint8Array>('SELECT sealed FROM master_key_check').pluck();
   const setCheck = db.prepare<[Uint8Array]>(`
     INSERT INTO master_key_check (id, sealed) VALUES (1, ?) ON CONFLICT (id) DO NOTHING`);
@@ -44,10 +46,16 @@ export function contextOps({ db }: Tx): ContextOps {
     SELECT ${COLUMNS} FROM contexts
     WHERE project_id = ? AND id < ? AND status = 'active'
     ORDER BY id DESC LIMIT ?`);
+  const forget = forgetting(tx);
+  const heldBlob = db
+    .prepare<[object], string | null>(`
+      SELECT blob_id FROM contexts
+      WHERE id = @id AND project_id = @projectId AND status = 'active'`)
+    .pluck();
   const remove = db.prepare<[{ id: string; projectId: string; at: number }]>(`
     UPDATE contexts
     SET status = 'deleted', name_key = NULL, private_key = NULL, deleted_at = @at, updated_at = @at,
-      version = version + 1
+      blob_id = NULL, version = version + 1
     WHERE id = @id AND project_id = @projectId AND status = 'active'`);
 
   return {
@@ -77,6 +85,10 @@ export function contextOps({ db }: Tx): ContextOps {
 
     listContexts: ({ projectId, before, limit }) => page.all(projectId, before ?? LAST_ID, limit),
 
-    deleteContext: (wanted) => remove.run(wanted).changes > 0,
+    deleteContext(wanted) {
+      const blobId = heldBlob.get(wanted) ?? null;
+      if (remove.run(wanted).changes === 0) return undefined;
+      return { dropped: blobId === null ? [] : forget([blobId]) };
+    },
   };
 }

@@ -17,6 +17,7 @@ import type {
   LeaseOps,
 } from '../types/leases.ts';
 import { buildMoves } from './builds.ts';
+import { contextMoves } from './context-content.ts';
 import { invocationMoves } from './invocations.ts';
 import { JOB_COLUMNS, type JobRow, queueOf } from './queue.ts';
 import type { Tx } from './tx.ts';
@@ -192,8 +193,10 @@ function movesOf(tx: Tx) {
 }
 
 /** What a runner needs to do a job. */
-function offers({ db }: Tx): (job: JobRow, leaseId: string) => LeasedWork {
-  const invocation = db.prepare<[string], Omit<LeasedInvocation, 'kind' | 'leaseId'>>(`
+function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
+  const { db } = tx;
+  const contexts = contextMoves(tx);
+  const invocation = db.prepare<[string], Omit<LeasedInvocation, 'kind' | 'leaseId' | 'context'>>(`
     SELECT invocations.id AS id, invocations.project_id AS projectId,
       invocations.session_id AS sessionId, invocations.version_id AS versionId,
       invocations.params AS params, invocations.timeout_ms AS timeoutMs,
@@ -212,7 +215,8 @@ function offers({ db }: Tx): (job: JobRow, leaseId: string) => LeasedWork {
   return ({ id, kind }, leaseId) => {
     if (kind === 'invocation') {
       const found = must(invocation.get(id), 'function, version and bundle of an invocation');
-      return { kind, leaseId, ...found };
+      const context = contexts.offer(found.sessionId);
+      return { kind, leaseId, ...found, ...(context && { context }) };
     }
     const timeoutMs = BUILD_TIMEOUT_MS;
     return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };

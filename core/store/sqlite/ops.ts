@@ -2,6 +2,7 @@
 import type { StoreOps } from '../types.ts';
 import { blobOps } from './blobs.ts';
 import { buildOps } from './builds.ts';
+import { contextContentOps } from './context-content.ts';
 import { contextOps } from './contexts.ts';
 import { deliveryOps } from './deliveries.ts';
 import { deliveryViewOps } from './delivery-views.ts';
@@ -20,6 +21,7 @@ import { webhookOps } from './webhooks.ts';
 export function allOps(tx: Tx): StoreOps {
   return {
     ...contextOps(tx),
+    ...contextContentOps(tx),
     ...deliveryOps(tx),
     ...deliveryViewOps(tx),
     ...replayOps(tx),

@@ -1,6 +1,6 @@
 /** Blobs: what the database knows of the files beside it. */
 
-export type BlobKind = 'BUILD_ARCHIVE' | 'BUNDLE';
+export type BlobKind = 'BUILD_ARCHIVE' | 'BUNDLE' | 'CONTEXT';
 
 export type BlobRow = {
   id: string;
@@ -18,6 +18,9 @@ export type BlobOps = {
   getBlob(id: string): BlobRow | undefined;
   /** Those of the ids that have a row. */
   knownBlobs(ids: string[]): string[];
-  /** Removes rows older than that which no build names, `max` at most; answers their ids. */
+  /**
+   * Removes rows older than that which no build, context or open session names, `max` at most;
+   * answers their ids.
+   */
   removeUnusedBlobs(wanted: { before: number; max: number }): string[];
 };

@@ -53,6 +53,13 @@ export type ContextOps = {
     before: string | undefined;
     limit: number;
   }): ContextRow[];
-  /** Frees its name and wipes its private key; false when there is no such active context. */
-  deleteContext(wanted: { id: string; projectId: string; at: number }): boolean;
+  /**
+   * Frees its name, wipes its private key and forgets its content; undefined when there is no such
+   * active context. `dropped`: blobs whose files are the caller's to remove.
+   */
+  deleteContext(wanted: {
+    id: string;
+    projectId: string;
+    at: number;
+  }): { dropped: string[] } | undefined;
 };

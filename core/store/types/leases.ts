@@ -1,5 +1,6 @@
 /** Work under leases: invocations and builds that runners take, prolong and end. */
 import type { BuildCause } from './builds.ts';
+import type { LeasedContext } from './context-content.ts';
 import type { InvocationCause } from './invocations.ts';
 
 export type WorkKind = 'invocation' | 'build';
@@ -18,6 +19,8 @@ export type LeasedInvocation = {
   sessionParams: string;
   timeoutMs: number;
   region: string;
+  /** What its session starts from; absent for none, or for one deleted since. */
+  context?: LeasedContext;
 };
 
 export type LeasedBuild = {

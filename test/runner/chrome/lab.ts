@@ -32,9 +32,15 @@ export type Lab = AsyncDisposable & {
 
 /**
  * `allow`: private blocks that this Chrome may reach; `program` and `system`: which Chrome, as
- * findChrome takes them.
+ * findChrome takes them; `profileDir`: an own one when absent.
  */
-type LaunchOne = { runDir: string; allow: string[]; program?: string; system?: string[] };
+type LaunchOne = {
+  runDir: string;
+  allow: string[];
+  program?: string;
+  system?: string[];
+  profileDir?: string;
+};
 
 export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> {
   const runDir = mkdtempSync(join(tmpdir(), 'tabern-lab-'));
@@ -71,7 +77,7 @@ export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> 
 }
 
 export async function launchOne(options: LaunchOne): Promise<Chrome> {
-  const { runDir, allow, program, system } = options;
+  const { runDir, allow, program, system, profileDir } = options;
   const jail = await openJail({ sandbox: 'bwrap', log });
   return launchChrome({
     jail,
@@ -85,6 +91,7 @@ export async function launchOne(options: LaunchOne): Promise<Chrome> {
     egress: openEgress({ allow: cidrList(allow), log }),
     runDir,
     log,
+    ...(profileDir === undefined ? {} : { profileDir }),
   });
 }
 

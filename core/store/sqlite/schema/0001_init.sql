@@ -53,7 +53,7 @@ CREATE TABLE recordings (
 CREATE TABLE blobs (
   id         TEXT PRIMARY KEY,
   project_id TEXT NOT NULL REFERENCES projects (id),
-  kind       TEXT NOT NULL CHECK (kind IN ('BUILD_ARCHIVE', 'BUNDLE')),
+  kind       TEXT NOT NULL CHECK (kind IN ('BUILD_ARCHIVE', 'BUNDLE', 'CONTEXT')),
   size       INTEGER NOT NULL,                      -- bytes
   sha256     TEXT NOT NULL,                         -- lower-case hex
   created_at INTEGER NOT NULL

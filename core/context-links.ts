@@ -1,0 +1,49 @@
+/**
+ * The signed URLs of contexts: PUT brings content, GET takes it, both at
+ * `/v1/contexts/{id}/content`. Path and query only: core knows no hosts.
+ */
+import { Fault } from '../proto/errors.ts';
+import { must } from '../proto/must.ts';
+import { type LinkMethod, readLink, signLink } from './blobs/links.ts';
+import { isId } from './ids.ts';
+import type { Sealer } from './seal.ts';
+
+/** Ours: a client packs and encrypts a directory before it sends. */
+const UPLOAD_LIFE_MS = 3_600_000;
+/** Source: reliability.md S3. */
+const DOWNLOAD_LIFE_MS = 600_000;
+/** An upload that began in time may last this long. Its other half is in gateway/config.ts. */
+export const UPLOAD_LASTS_MS = 1_800_000;
+
+const PATH = /^\/v1\/contexts\/([^/]+)\/content$/;
+
+type Named = { id: string; projectId: string };
+
+export type ContextLinks = {
+  upload(context: Named): string;
+  download(context: Named): string;
+  /**
+   * Which context the URL is for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED; `graceMs` is for
+   * what began before the URL expired.
+   */
+  read(method: LinkMethod, url: string, graceMs?: number): Named;
+};
+
+export function contextLinks(sealer: Sealer, now: () => number): ContextLinks {
+  const key = sealer.derive('signed URLs of contexts');
+  const link = (method: LinkMethod, { id, projectId }: Named, lifeMs: number) =>
+    signLink(key, {
+      ...{ method, projectId, path: `/v1/contexts/${id}/content` },
+      expiresAt: now() + lifeMs,
+    });
+  return {
+    upload: (context) => link('PUT', context, UPLOAD_LIFE_MS),
+    download: (context) => link('GET', context, DOWNLOAD_LIFE_MS),
+    read(method, url, graceMs = 0) {
+      const { path, projectId } = readLink(key, { method, url, now: now() - graceMs });
+      const id = must(PATH.exec(path)?.[1], 'the id in a path that we signed');
+      if (!isId(id)) throw new Fault('URL_SIGNATURE_INVALID', 'Invalid signature.');
+      return { id, projectId };
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/**
+ * Writes a directory as a tar of files and directories, as a stream: small files are read several
+ * at a time and ahead, large ones in parts. ustar, with a pax header for a path that does not fit.
+ * The package `tar` takes twice the time for a profile of a thousand files, and writes two names of
+ * one file as a link.
+ */
+import type { Dirent } from 'node:fs';
+import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const BLOCK_BYTES = 512;
+const NAME_MAX_BYTES = 100;
+/** Files up to this size are read whole, some of them ahead. */
+const SMALL_MAX_BYTES = 256 << 10;
+const AHEAD = 16;
+const CHUNK_BYTES = 256 << 10;
+
+type Found = { path: string; isDirectory: boolean };
+/** A small file's bytes, or the size of a large one. */
+type Loaded = { path: string; isDirectory: boolean; size: number; bytes?: Buffer };
+
+/**
+ * `isPacked` judges paths inside the directory; what is neither a file nor a directory stays out.
+ * Nobody must be writing there: a file that shrinks meanwhile fails the stream.
+ */
+export async function* packDirectory(
+  dir: string,
+  isPacked: (path: string) => boolean,
+): AsyncGenerator<Buffer> {
+  const ahead: Promise<Loaded>[] = [];
+  const found = walk(dir, '', isPacked);
+  const next = async (): Promise<void> => {
+    const { value } = await found.next();
+    if (value === undefined) return;
+    const loading = load(dir, value);
+    loading.catch(() => {}); // heard when its turn comes
+    ahead.push(loading);
+  };
+  for (let at = 0; at < AHEAD; at++) await next();
+  for (let loading = ahead.shift(); loading !== undefined; loading = ahead.shift()) {
+    const { path, isDirectory, size, bytes } = await loading;
+    await next();
+    yield headerOf(path, { isDirectory, size });
+    if (bytes !== undefined) yield bytes;
+    else if (!isDirectory) yield* partsOf(join(dir, path), size);
+    const rest = size % BLOCK_BYTES;
+    if (rest > 0) yield Buffer.alloc(BLOCK_BYTES - rest);
+  }
+  yield Buffer.alloc(2 * BLOCK_BYTES);
+}
+
+async function* walk(
+  dir: string,
+  inside: string,
+  isPacked: (path: string) => boolean,
+): AsyncGenerator<Found, undefined> {
+  const entries: Dirent[] = await readdir(join(dir, inside), { withFileTypes: true });
+  for (const entry of entries) {
+    const path = inside === '' ? entry.name : `${inside}/${entry.name}`;
+    const isDirectory = entry.isDirectory();
+    if (!(isDirectory || entry.isFile()) || !isPacked(path)) continue;
+    yield { path, isDirectory };
+    if (isDirectory) yield* walk(dir, path, isPacked);
+  }
+  return undefined;
+}
+
+async function load(dir: string, { path, isDirectory }: Found): Promise<Loaded> {
+  if (isDirectory) return { path, isDirectory, size: 0 };
+  const { size } = await stat(join(dir, path));
+  if (size > SMALL_MAX_BYTES) return { path, isDirectory, size };
+  const bytes = await readFile(join(dir, path));
+  return { path, isDirectory, size: bytes.length, bytes };
+}
+
+async function* partsOf(path: string, size: number): AsyncGenerator<Buffer> {
+  await using file: FileHandle = await open(path);
+  for (let left = size; left > 0; ) {
+    const part = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, left));
+    const { bytesRead } = await file.read(part, 0, part.length);
+    if (bytesRead === 0) throw new Error('a file became shorter while it was packed');
+    left -= bytesRead;
+    yield part.subarray(0, bytesRead);
+  }
+}
+
+// --- headers ---
+
+type Facts = { isDirectory: boolean; size: number };
+
+function headerOf(path: string, facts: Facts): Buffer {
+  const name = facts.isDirectory ? `${path}/` : path;
+  if (/^[ -~]*$/.test(name) && name.length <= NAME_MAX_BYTES) return ustar(name, facts);
+  const record = Buffer.from(paxRecord('path', name));
+  const rest = Buffer.alloc((BLOCK_BYTES - (record.length % BLOCK_BYTES)) % BLOCK_BYTES);
+  const pax = ustar('pax', { isDirectory: false, size: record.length }, 'x');
+  return Buffer.concat([pax, record, rest, ustar('long', facts)]);
+}
+
+function ustar(name: string, { isDirectory, size }: Facts, type?: 'x'): Buffer {
+  const header = Buffer.alloc(BLOCK_BYTES);
+  header.write(name, 0, NAME_MAX_BYTES, 'latin1');
+  header.write(isDirectory ? '0000700\0' : '0000600\0', 100, 'latin1');
+  header.write('0000000\x000000000\0', 108, 'latin1'); // nobody's
+  header.write(`${size.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
+  header.write('00000000000\0        ', 136, 'latin1'); // of no time; the checksum's place
+  header.write(type ?? (isDirectory ? '5' : '0'), 156, 'latin1');
+  header.write('ustar\x0000', 257, 'latin1');
+  let sum = 0;
+  for (const byte of header) sum += byte;
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return header;
+}
+
+/** `<length> <key>=<value>\n`, where the length counts itself. */
+function paxRecord(key: string, value: string): string {
+  const rest = ` ${key}=${value}\n`;
+  const bytes = Buffer.byteLength(rest);
+  let digits = String(bytes).length;
+  if (String(bytes + digits).length > digits) digits += 1;
+  return `${bytes + digits}${rest}`;
+}

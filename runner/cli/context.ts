@@ -1,0 +1,145 @@
+/**
+ * `tabern context upload <context-id> <directory>` and `tabern context download`: moves what a
+ * context holds. An upload is packed and encrypted here, for the context's public key; nothing
+ * unencrypted leaves this machine or is written to its disk. A download stays encrypted: the
+ * private key never leaves the service. Its file is a backup, which upload takes as it is.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { lstat, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Fault } from '../../proto/errors.ts';
+import { sealProfile } from '../../proto/profile-seal.ts';
+import { packProfile } from '../chrome/profile.ts';
+import { openApi, transfer } from './api.ts';
+import { type Cli, CliError, type Options, runCli } from './config.ts';
+
+/** The service ends a transfer after half an hour; then it looks at an upload. */
+const TRANSFER_TIMEOUT_MS = 2_000_000;
+/** A line of progress for so much of it, and at least for so many bytes. Ours. */
+const PROGRESS_SHARE = 0.1;
+const PROGRESS_MIN_BYTES = 8 << 20;
+
+type Words = readonly [id: string, directory: string];
+
+/** Exit code 0 when the context holds the directory. */
+export function upload(words: Words, options: Options): Promise<number> {
+  return runCli(options, (cli) => uploadContext(words, options, cli));
+}
+
+/** Exit code 0 when the file is there, whole. */
+export function download(words: Words, options: Options): Promise<number> {
+  return runCli(options, (cli) => downloadContext(words, options, cli));
+}
+
+export async function uploadContext(
+  [id, given]: Words,
+  options: Options,
+  cli: Cli,
+): Promise<number> {
+  const path = resolve(cli.cwd, given);
+  const found = await stat(path).catch(() => undefined);
+  if (!found) throw new CliError(`there is no ${given}`);
+  const { publicKey, uploadUrl } = await openApi(cli).put(`/v1/contexts/${encoded(id)}`);
+  if (found.isFile()) await send(path, String(uploadUrl), cli);
+  else {
+    // Only what is encrypted is ever written there.
+    const aside = await mkdtemp(join(tmpdir(), 'tabern-context-'));
+    try {
+      const file = join(aside, 'sealed');
+      cli.say(`encrypting ${given}`);
+      if (await isLocked(path)) cli.say('warning: it is locked; end the browser that uses it');
+      await seal(path, String(publicKey), file);
+      await send(file, String(uploadUrl), cli);
+    } finally {
+      await rm(aside, { recursive: true, force: true });
+    }
+  }
+  cli.print(options['json'] === true ? JSON.stringify({ id }) : id);
+  return 0;
+}
+
+export async function downloadContext(
+  [id, given]: Words,
+  options: Options,
+  cli: Cli,
+): Promise<number> {
+  const { downloadUrl } = await openApi(cli).get(`/v1/contexts/${encoded(id)}/download`);
+  const directory = resolve(cli.cwd, given);
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, `${encoded(id)}.tbcx`);
+  const signal = AbortSignal.timeout(TRANSFER_TIMEOUT_MS);
+  const answer = await transfer(String(downloadUrl), { signal });
+  if (!answer.body) throw new CliError('the service answered with nothing; try again');
+  const bytes = Readable.fromWeb(answer.body);
+  try {
+    await pipeline(
+      bytes,
+      progress('downloaded', undefined, cli),
+      createWriteStream(path, { flags: 'wx', mode: 0o600 }),
+    );
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new CliError(`${path} exists; move it away`, { cause: error });
+    }
+    await rm(path, { force: true });
+    throw new CliError('the download broke off; try again', { cause: error });
+  }
+  const { size } = await stat(path);
+  cli.print(options['json'] === true ? JSON.stringify({ id, path, size }) : path);
+  return 0;
+}
+
+async function seal(directory: string, publicKey: string, file: string): Promise<void> {
+  try {
+    await sealProfile(packProfile(directory), publicKey, file);
+  } catch (error) {
+    if (error instanceof Fault) throw new CliError(error.message, { cause: error });
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === undefined ? 'is a browser still using it?' : `(${code})`;
+    throw new CliError(`the directory cannot be packed ${why}`, { cause: error });
+  }
+}
+
+/** Chrome's lock, or what a crash left of it: who packs cannot tell. */
+async function isLocked(directory: string): Promise<boolean> {
+  return (await lstat(join(directory, 'SingletonLock')).catch(() => undefined)) !== undefined;
+}
+
+async function send(file: string, url: string, cli: Cli): Promise<void> {
+  const { size } = await stat(file);
+  const body = progress('uploaded', size, cli)(createReadStream(file));
+  const signal = AbortSignal.timeout(TRANSFER_TIMEOUT_MS);
+  const headers = { 'content-type': 'application/octet-stream' };
+  const init = { method: 'PUT', headers, signal, body: Readable.from(body), duplex: 'half' };
+  const answer = await transfer(url, init as unknown as RequestInit);
+  await answer.arrayBuffer();
+}
+
+/** Passes bytes on, and says how many there were. */
+function progress(verb: string, size: number | undefined, { say }: Cli) {
+  const step = Math.max(PROGRESS_MIN_BYTES, (size ?? 0) * PROGRESS_SHARE);
+  return async function* (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let passed = 0;
+    let next = step;
+    for await (const chunk of bytes) {
+      passed += chunk.length;
+      yield chunk;
+      if (passed < next) continue;
+      say(`${verb} ${mib(passed)}${size === undefined ? '' : ` of ${mib(size)}`}`);
+      next += step;
+    }
+    say(`${verb} ${mib(passed)}`);
+  };
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
+}
+
+/** A context id goes into paths, here and there. */
+function encoded(id: string): string {
+  return encodeURIComponent(id).replace(/^\.+$/, '_');
+}
