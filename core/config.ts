@@ -34,7 +34,7 @@ export type CoreConfig = {
   queueMax: number;
   /** TABERN_LOG_LEVEL: info. */
   logLevel: Level;
-  /** TABERN_API_KEY: a key of the default project, any text of 24 characters or more. */
+  /** TABERN_API_KEY: of the default project; 24 or more printable characters. */
   apiKey: string | undefined;
   /** TABERN_WEBHOOK_ALLOW_CIDRS, empty: addresses that webhooks may name beside the public ones. */
   webhookAllowCidrs: readonly string[];
