@@ -15,15 +15,26 @@ import type { ContextLinks } from './context-links.ts';
 import { isId, newId } from './ids.ts';
 import type { BlobKind } from './store/types/blobs.ts';
 import type { ContextContent } from './store/types/context-content.ts';
+import type { WorkKind } from './store/types/leases.ts';
 import type { Store } from './store/types.ts';
 
 /** In bytes, of a context. Source: reliability.md Z8. */
 export const PACKED_MAX_BYTES = 512 << 20;
-/** In bytes. Sources: reference.md 2.4 (25 MB), blobs.proto. */
+/** In bytes. Sources: reference.md 2.4 (25 MB, 100 MB), blobs.proto. */
 const MAX_BYTES: Record<BlobKind, number> = {
   BUILD_ARCHIVE: 25 << 20,
   BUNDLE: 32 << 20,
   CONTEXT: PACKED_MAX_BYTES,
+  DOWNLOAD: 1 << 30,
+  EXTENSION: 100 << 20,
+  RECORDING: 64 << 20,
+};
+/** Which work makes what. */
+const MAKERS: Partial<Record<BlobKind, readonly WorkKind[]>> = {
+  BUNDLE: ['build'],
+  CONTEXT: ['invocation', 'session'],
+  DOWNLOAD: ['invocation', 'session'],
+  RECORDING: ['invocation', 'session'],
 };
 
 export type BlobCaller = { who: Caller; call: Call };
@@ -86,18 +97,24 @@ async function ownerOf(
 ): Promise<{ kind: BlobKind; projectId: string }> {
   switch (who.kind) {
     case 'project':
-      if (kind !== 'BUILD_ARCHIVE') throw invalidField('kind', 'must be BUILD_ARCHIVE.');
+      if (kind !== 'BUILD_ARCHIVE' && kind !== 'EXTENSION') {
+        throw invalidField('kind', 'must be BUILD_ARCHIVE or EXTENSION.');
+      }
       return { kind, projectId: who.projectId };
     case 'gateway': {
       if (kind !== 'CONTEXT') throw invalidField('kind', 'must be CONTEXT.');
       return { kind, projectId: (await linkedContext(options, 'PUT', url)).projectId };
     }
     case 'runner': {
-      const makes = kind === 'BUNDLE' ? 'build' : kind === 'CONTEXT' ? 'invocation' : undefined;
-      if (!makes) throw invalidField('kind', 'must be BUNDLE or CONTEXT.');
+      const makers = kind === 'KIND_UNSPECIFIED' ? undefined : MAKERS[kind];
+      if (kind === 'KIND_UNSPECIFIED' || makers === undefined) {
+        throw invalidField('kind', `must be one of ${Object.keys(MAKERS).join(', ')}.`);
+      }
       const lease = leaseId === undefined ? undefined : await options.store.findLease(leaseId);
-      if (lease?.kind !== makes) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
-      return { kind: makes === 'build' ? 'BUNDLE' : 'CONTEXT', projectId: lease.projectId };
+      if (lease === undefined || !makers.includes(lease.kind)) {
+        throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
+      }
+      return { kind, projectId: lease.projectId };
     }
   }
 }

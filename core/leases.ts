@@ -14,6 +14,7 @@ import type {
   Work,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
+import { notBuilt } from '../proto/rpc.ts';
 import type { MachineCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
 import { type ContentOptions, contextWork, saveContext } from './context-content.ts';
@@ -104,6 +105,12 @@ export function runnerService(
     },
 
     saveContext: (request) => saveContext(options, request),
+    awaitReleases: notBuilt,
+    startSession: notBuilt,
+    completeSession: notBuilt,
+    appendSessionLogs: notBuilt,
+    addDownload: notBuilt,
+    addRecording: notBuilt,
 
     async completeInvocation({ leaseId, outcome, sessionStartMs }) {
       const at = now();
@@ -141,8 +148,10 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
       return 'invocation';
     case 'BUILD':
       return 'build';
+    case 'SESSION':
+      return 'session';
     case 'KIND_UNSPECIFIED':
-      throw invalidField('kind', 'must be INVOCATION or BUILD.');
+      throw invalidField('kind', 'must be INVOCATION, BUILD or SESSION.');
   }
 }
 
@@ -174,14 +183,23 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     const value = { buildId: id, projectId, entrypoint, archiveBlobId, timeoutMs };
     return { leaseId, item: { $case: 'build', value } };
   }
+  const context = work.context && (await contextWork(options, work.context));
+  const signingKey = randomBytes(32).toString('base64url');
+  if (work.kind === 'session') {
+    const { keepAlive, params: sessionParamsJson } = work;
+    const value = {
+      ...{ sessionId: id, projectId, sessionParamsJson, timeoutMs, keepAlive, signingKey },
+      ...{ context, extension: undefined },
+    };
+    return { leaseId, item: { $case: 'session', value } };
+  }
   const { sessionId, versionId, functionName, bundleBlobId, bundleSha256, region } = work;
   const value = {
     ...{ invocationId: id, projectId, sessionId, versionId, functionName, bundleBlobId },
     ...{ bundleSha256, timeoutMs, region },
     paramsJson: work.params,
     sessionParamsJson: work.sessionParams,
-    signingKey: randomBytes(32).toString('base64url'),
-    context: work.context && (await contextWork(options, work.context)),
+    ...{ signingKey, context, extension: undefined },
   };
   return { leaseId, item: { $case: 'invocation', value } };
 }

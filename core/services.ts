@@ -1,7 +1,7 @@
 /** Every service of core, behind its door: who may enter which is decided here and nowhere else. */
 import type { BlockList } from 'node:net';
 import type { Log } from '../proto/log.ts';
-import type { Definition, Handlers } from '../proto/rpc.ts';
+import { type Definition, type Handlers, notBuilt } from '../proto/rpc.ts';
 import { type AllHandlers, SERVICES } from '../proto/services.ts';
 import type { Authenticate } from './auth.ts';
 import type { BlobFiles } from './blobs/files.ts';
@@ -81,6 +81,8 @@ export function allHandlers(parts: Parts): AllHandlers {
       ...behind({ replaceContext }, contentService(content), onlyGateways),
     },
     sessions: behind(SERVICES.sessions, sessionService({ store, now }), onlyProjects),
+    downloads: unbuilt(SERVICES.downloads),
+    extensions: unbuilt(SERVICES.extensions),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     webhooks: behind(
@@ -96,4 +98,9 @@ export function allHandlers(parts: Parts): AllHandlers {
       onlyGateways,
     ),
   };
+}
+
+/** Refuses all its calls. */
+function unbuilt<D extends Definition>(definition: D): Handlers<D> {
+  return Object.fromEntries(Object.keys(definition).map((name) => [name, notBuilt])) as never;
 }

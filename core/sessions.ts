@@ -35,7 +35,12 @@ export function sessionService(options: {
   return {
     createSession: notBuilt,
     updateSession: notBuilt,
+    deleteSession: notBuilt,
+    locateSession: notBuilt,
     getLiveView: notBuilt,
+    getRecording: notBuilt,
+    listReplays: notBuilt,
+    getReplay: notBuilt,
     requestRecordingDownloads: notBuilt,
 
     async getSession({ id }, caller) {

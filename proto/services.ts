@@ -6,6 +6,8 @@ import type { Server } from '@grpc/grpc-js';
 import { BlobServiceService } from './gen/tabern/v1/blobs.pb.ts';
 import { ContextServiceService } from './gen/tabern/v1/contexts.pb.ts';
 import { DeliveryServiceService } from './gen/tabern/v1/deliveries.pb.ts';
+import { DownloadServiceService } from './gen/tabern/v1/downloads.pb.ts';
+import { ExtensionServiceService } from './gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from './gen/tabern/v1/functions.pb.ts';
 import { InvocationServiceService } from './gen/tabern/v1/invocations.pb.ts';
 import { ProjectServiceService } from './gen/tabern/v1/projects.pb.ts';
@@ -19,6 +21,8 @@ export const SERVICES = {
   projects: ProjectServiceService,
   contexts: ContextServiceService,
   sessions: SessionServiceService,
+  downloads: DownloadServiceService,
+  extensions: ExtensionServiceService,
   functions: FunctionServiceService,
   invocations: InvocationServiceService,
   webhooks: WebhookServiceService,

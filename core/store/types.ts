@@ -19,7 +19,14 @@ import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
 /** What waits in memory for something to do: told after the commit that made it. */
-export type Topic = 'work:invocation' | 'work:build' | 'deliveries' | 'events';
+export type Topic =
+  | 'work:invocation'
+  | 'work:build'
+  | 'work:session'
+  | 'releases'
+  | 'sessions'
+  | 'deliveries'
+  | 'events';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &

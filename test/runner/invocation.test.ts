@@ -81,6 +81,7 @@ const NO_WORK = {
   region: 'r',
   signingKey: 'k',
   context: undefined,
+  extension: undefined,
 };
 
 function codeOf(outcome: CompleteInvocationRequest['outcome']): string | undefined {

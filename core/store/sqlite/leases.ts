@@ -192,6 +192,14 @@ function movesOf(tx: Tx) {
   };
 }
 
+type LeasedSessionRow = {
+  id: string;
+  projectId: string;
+  params: string;
+  timeoutMs: number;
+  keepAlive: number;
+};
+
 /** What a runner needs to do a job. */
 function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
   const { db } = tx;
@@ -212,11 +220,20 @@ function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
   const build = db.prepare<[string], Omit<LeasedBuild, 'kind' | 'leaseId' | 'timeoutMs'>>(`
     SELECT id, project_id AS projectId, entrypoint, archive_blob_id AS archiveBlobId
     FROM builds WHERE id = ?`);
+  const session = db.prepare<[string], LeasedSessionRow>(`
+    SELECT id, project_id AS projectId, params, timeout_ms AS timeoutMs, keep_alive AS keepAlive
+    FROM sessions WHERE id = ?`);
   return ({ id, kind }, leaseId) => {
     if (kind === 'invocation') {
       const found = must(invocation.get(id), 'function, version and bundle of an invocation');
       const context = contexts.offer(found.sessionId);
       return { kind, leaseId, ...found, ...(context && { context }) };
+    }
+    if (kind === 'session') {
+      const { keepAlive, ...found } = must(session.get(id), 'session of a job');
+      const context = contexts.offer(id);
+      const rest = { keepAlive: keepAlive === 1, ...(context && { context }) };
+      return { kind, leaseId, ...found, ...rest };
     }
     const timeoutMs = BUILD_TIMEOUT_MS;
     return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };

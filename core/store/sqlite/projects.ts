@@ -44,6 +44,7 @@ export function projectOps({ db }: Tx): ProjectOps {
       if (insert.run(project).changes > 0) {
         addQueue.run('invocation', project.id, project.concurrency);
         addQueue.run('build', project.id, BUILDS_CAP);
+        addQueue.run('session', project.id, project.concurrency);
       }
       return must(byName.get(project.name), 'project just made');
     },

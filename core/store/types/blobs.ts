@@ -1,6 +1,12 @@
 /** Blobs: what the database knows of the files beside it. */
 
-export type BlobKind = 'BUILD_ARCHIVE' | 'BUNDLE' | 'CONTEXT';
+export type BlobKind =
+  | 'BUILD_ARCHIVE'
+  | 'BUNDLE'
+  | 'CONTEXT'
+  | 'DOWNLOAD'
+  | 'EXTENSION'
+  | 'RECORDING';
 
 export type BlobRow = {
   id: string;

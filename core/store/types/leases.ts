@@ -3,7 +3,7 @@ import type { BuildCause } from './builds.ts';
 import type { LeasedContext } from './context-content.ts';
 import type { InvocationCause } from './invocations.ts';
 
-export type WorkKind = 'invocation' | 'build';
+export type WorkKind = 'invocation' | 'build' | 'session';
 
 export type LeasedInvocation = {
   kind: 'invocation';
@@ -33,7 +33,19 @@ export type LeasedBuild = {
   timeoutMs: number;
 };
 
-export type LeasedWork = LeasedInvocation | LeasedBuild;
+export type LeasedSession = {
+  kind: 'session';
+  leaseId: string;
+  id: string;
+  projectId: string;
+  params: string;
+  timeoutMs: number;
+  keepAlive: boolean;
+  /** What it starts from; absent for none, or for one deleted since. */
+  context?: LeasedContext;
+};
+
+export type LeasedWork = LeasedInvocation | LeasedBuild | LeasedSession;
 
 /** One live instance of a runner. */
 export type Holder = { runnerId: string; instanceId: string };

@@ -31,7 +31,10 @@ CREATE TABLE sessions (
   updated_at    INTEGER NOT NULL,
   started_at    INTEGER,
   ended_at      INTEGER,
-  expires_at    INTEGER NOT NULL
+  expires_at    INTEGER NOT NULL,
+  timeout_ms    INTEGER,                            -- from its start; NULL for an invocation's
+  extension_id  TEXT,
+  end_reason    TEXT                                -- one sentence, when its runner gave one
 ) STRICT;
 CREATE INDEX sessions_by_project ON sessions (project_id, id);
 
@@ -53,7 +56,8 @@ CREATE TABLE recordings (
 CREATE TABLE blobs (
   id         TEXT PRIMARY KEY,
   project_id TEXT NOT NULL REFERENCES projects (id),
-  kind       TEXT NOT NULL CHECK (kind IN ('BUILD_ARCHIVE', 'BUNDLE', 'CONTEXT')),
+  kind       TEXT NOT NULL CHECK (kind IN (
+    'BUILD_ARCHIVE', 'BUNDLE', 'CONTEXT', 'DOWNLOAD', 'EXTENSION', 'RECORDING')),
   size       INTEGER NOT NULL,                      -- bytes
   sha256     TEXT NOT NULL,                         -- lower-case hex
   created_at INTEGER NOT NULL
@@ -143,13 +147,14 @@ CREATE TABLE log_heads (
 CREATE TABLE runners (
   id          TEXT PRIMARY KEY,
   instance_id TEXT NOT NULL,
+  address     TEXT,                                 -- where gateways reach its sessions
   updated_at  INTEGER NOT NULL
 ) STRICT;
 
 -- Work that waits or runs; a row ends with its resource.
 CREATE TABLE jobs (
-  id          TEXT PRIMARY KEY,                     -- of the invocation or build
-  kind        TEXT NOT NULL CHECK (kind IN ('invocation', 'build')),
+  id          TEXT PRIMARY KEY,                     -- of the invocation, build or session
+  kind        TEXT NOT NULL CHECK (kind IN ('invocation', 'build', 'session')),
   project_id  TEXT NOT NULL REFERENCES projects (id),
   state       TEXT NOT NULL CHECK (state IN ('ready', 'running')),
   runner_id   TEXT,
@@ -157,6 +162,7 @@ CREATE TABLE jobs (
   lease_id    TEXT,
   lease_until INTEGER,
   expires_at  INTEGER NOT NULL,                     -- ready: end of patience; running: time is over, with a grace
+  released_at INTEGER,                              -- a user asked for its end
   created_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX jobs_ready ON jobs (kind, project_id, id) WHERE state = 'ready';
@@ -167,7 +173,7 @@ CREATE INDEX jobs_by_expiry ON jobs (expires_at);
 
 -- One per project and kind. The smallest vtime is served next; serving adds one.
 CREATE TABLE queues (
-  kind       TEXT NOT NULL CHECK (kind IN ('invocation', 'build')),
+  kind       TEXT NOT NULL CHECK (kind IN ('invocation', 'build', 'session')),
   project_id TEXT NOT NULL REFERENCES projects (id),
   ready      INTEGER NOT NULL DEFAULT 0,
   running    INTEGER NOT NULL DEFAULT 0,
