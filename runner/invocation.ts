@@ -20,6 +20,7 @@ import type { Bundles } from './bundles.ts';
 import { openContext } from './contexts.ts';
 import type { LogLine } from './host/messages.ts';
 import type { Hosts, InvokeOutcome } from './hosts.ts';
+import { partsOf } from './parts.ts';
 import { isPassing, openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 
@@ -79,7 +80,9 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   let outcome: Outcome;
   let hasBegun = false; // what no handler touched is not worth a save
   const loadContext = contextOf(work, lines, deps);
-  const opening = openSession({ ...deps, loadContext }, signal).then((opened) => {
+  const { open, wanted } = partsOf(work, deps);
+  const options = { ...deps, loadContext, wanted, parts: open };
+  const opening = openSession(options, signal).then((opened) => {
     session = opened;
     laps.chromeMs = lap();
     return opened;

@@ -1,64 +1,103 @@
 /**
- * One session: a Chrome of its own and the relay that clients reach it by.
+ * One session: a Chrome of its own, the relay that clients reach it by, the parts that watch it.
  *
  * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser
- * that is ending, then Chrome, then its context is saved. A Chrome that ends by itself aborts
- * `lost`.
+ * that is ending, then its parts, which tell core what they still hold, then Chrome, then its
+ * context is saved. A Chrome that ends by itself aborts `lost`.
  */
 import { rm } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import type { Duplex, Readable } from 'node:stream';
 import type { Log } from '../proto/log.ts';
 import type { Chrome } from './chrome/launch.ts';
+import type { TakeOptions } from './chrome/pool.ts';
 import { openRelay, type Relay } from './chrome/relay.ts';
 import type { Context } from './contexts.ts';
 
 /** As much of the pool as a session uses. */
 export type Chromes = {
-  take(wanted: { profileDir?: string }, signal: AbortSignal): Promise<Chrome>;
+  take(wanted: TakeOptions, signal: AbortSignal): Promise<Chrome>;
 };
 
-export type Session = {
+/** What watches a session while it is open. */
+export type SessionPart = {
+  /**
+   * Tells core what it still holds. Called once, when no client is left and Chrome still runs, or
+   * is lost. Returns at once when nothing happened; never rejects.
+   */
+  end(): Promise<void>;
+  /** Serves the live view's socket; `target` is a page's target id, absent for the active page. */
+  view?: ServeView;
+  /** Puts a file where pages can read it, before it resolves; rejects with a Fault. */
+  putUpload?: PutUpload;
+};
+
+export type ServeView = (upgrade: {
+  request: IncomingMessage;
+  socket: Duplex;
+  head: Buffer;
+  target: string | undefined;
+}) => void;
+
+export type PutUpload = (name: string, content: Readable) => Promise<void>;
+
+/** Called before the first client is let in. Rejects only when the session cannot be without it. */
+export type OpenPart = (chrome: Chrome) => Promise<SessionPart>;
+
+export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
   relay: Relay;
+  chrome: Chrome;
   /** When its Chrome was ready, in ms since 1970. */
   startedAt: number;
   /** Aborts when Chrome ended before the session was closed. */
   lost: AbortSignal;
   /**
-   * Ends clients with a WebSocket close code, then Chrome; saves its context first when it has one
-   * to save and `keep` says so. Resolves when all is gone; once or many times: the first counts.
+   * Ends clients with a WebSocket close code, then its parts, then Chrome; saves its context first
+   * when it has one to save and `keep` says so. Resolves when all is gone; once or many times: the
+   * first counts.
    */
   close(code: number, reason: string, keep: boolean): Promise<void>;
+};
+
+export type SessionOptions = {
+  chromes: Chromes;
+  log: Log;
+  now: () => number;
+  /** Loads the context that the session starts from. */
+  loadContext?: ((signal: AbortSignal) => Promise<Context>) | undefined;
+  /** What its Chrome is started with, beyond the context; nothing: a spare one will do. */
+  wanted?: ((signal: AbortSignal) => Promise<TakeOptions>) | undefined;
+  parts?: readonly OpenPart[];
 };
 
 /**
  * Rejects when no Chrome could be had or the context did not load, or with the signal's reason.
  */
-export async function openSession(
-  options: {
-    chromes: Chromes;
-    log: Log;
-    now: () => number;
-    /** Loads the context that the session starts from. */
-    loadContext?: ((signal: AbortSignal) => Promise<Context>) | undefined;
-  },
-  signal: AbortSignal,
-): Promise<Session> {
-  const { chromes, log, now, loadContext } = options;
+export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
+  const { log, now, loadContext } = options;
+  const wanted = (await options.wanted?.(signal)) ?? {};
   const context = await loadContext?.(signal);
-  const chrome = await startIn(context, chromes, signal);
+  const chrome = await startIn(context, { ...options, wanted }, signal);
+  const parts = await openParts(chrome, context, options.parts ?? []);
   const relay = openRelay(chrome, { log });
   const lost = new AbortController();
   let closing: Promise<void> | undefined;
   void chrome.pipe.closed.then(() => {
     if (closing === undefined) lost.abort(new Error('the browser ended'));
   });
+  const view = parts.find((part) => part.view)?.view;
+  const putUpload = parts.find((part) => part.putUpload)?.putUpload;
   return {
     relay,
+    chrome,
     startedAt: now(),
     lost: lost.signal,
+    ...(view === undefined ? {} : { view }),
+    ...(putUpload === undefined ? {} : { putUpload }),
     close(code, reason, keep) {
       relay.close(code, reason);
-      closing ??= end(chrome, context, { keep, isLost: lost.signal.aborted });
+      closing ??= end({ chrome, context, parts }, { keep, isLost: lost.signal.aborted });
       return closing;
     },
   };
@@ -66,36 +105,57 @@ export async function openSession(
 
 async function startIn(
   context: Context | undefined,
-  chromes: Chromes,
+  { chromes, log, wanted }: { chromes: Chromes; log: Log; wanted: TakeOptions },
   signal: AbortSignal,
 ): Promise<Chrome> {
-  if (context === undefined) return await chromes.take({}, signal);
+  if (context === undefined) return await chromes.take(wanted, signal);
   const { profileDir } = context;
   let chrome: Chrome | undefined;
   try {
-    chrome = await chromes.take({ profileDir }, signal).catch(async (error: unknown) => {
+    chrome = await chromes.take({ ...wanted, profileDir }, signal).catch(async (error: unknown) => {
       signal.throwIfAborted();
-      // headless-shell does not start with a broken one, and makes another (browser.md 6)
-      await rm(join(profileDir, 'Local State')).catch(() => {
-        throw error;
-      });
-      return await chromes.take({ profileDir }, signal);
+      // headless-shell puts a broken one aside and exits; the next start makes another
+      // (browser.md 6). Any other failure is met again by the second start.
+      await rm(join(profileDir, 'Local State'), { force: true });
+      log.warn({ err: error }, 'a profile did not start: trying without its Local State');
+      return await chromes.take({ ...wanted, profileDir }, signal);
     });
     await context.restore(chrome);
     return chrome;
   } catch (error) {
-    chrome?.kill();
-    await chrome?.exited;
-    await context[Symbol.asyncDispose]();
+    await discard(chrome, context);
     throw error;
   }
 }
 
-async function end(
+/** All or none: when one does not open, the others are ended and Chrome with them. */
+async function openParts(
   chrome: Chrome,
   context: Context | undefined,
+  wanted: readonly OpenPart[],
+): Promise<SessionPart[]> {
+  const opened = await Promise.allSettled(wanted.map((open) => open(chrome)));
+  const parts = opened.flatMap((part) => (part.status === 'fulfilled' ? [part.value] : []));
+  const failed = opened.find((part) => part.status === 'rejected');
+  if (failed === undefined) return parts;
+  await Promise.all(parts.map((part) => part.end()));
+  await discard(chrome, context);
+  throw failed.reason;
+}
+
+async function discard(chrome: Chrome | undefined, context: Context | undefined): Promise<void> {
+  chrome?.kill();
+  await chrome?.exited;
+  await context?.[Symbol.asyncDispose]();
+}
+
+type Open = { chrome: Chrome; context: Context | undefined; parts: readonly SessionPart[] };
+
+async function end(
+  { chrome, context, parts }: Open,
   { keep, isLost }: { keep: boolean; isLost: boolean },
 ): Promise<void> {
+  await Promise.all(parts.map((part) => part.end()));
   if (keep && context?.persist) {
     if (isLost) context.notSaved('the browser was lost');
     else await context.save(chrome);
