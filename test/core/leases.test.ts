@@ -41,7 +41,7 @@ test('a waiting lease is woken by an invocation, with all a runner needs', async
   assert.equal(rest, {
     ...{ invocationId: id, sessionId, versionId, functionName: 'title', region: 'us-west-2' },
     ...{ paramsJson: '{"url":"x"}', sessionParamsJson: '{"timeout":60}', timeoutMs: 60_000 },
-    context: undefined,
+    ...{ context: undefined, extension: undefined },
   });
   assert.match(signingKey, /^[\w-]{43}$/);
   assert.match(bundleSha256, /^[0-9a-f]{64}$/);

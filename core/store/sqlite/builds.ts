@@ -16,6 +16,9 @@ import { emitEvent } from './events.ts';
 import { queueOf } from './queue.ts';
 import type { Tx } from './tx.ts';
 
+/** From the lease of a build. Source: reference.md 2.4. */
+export const BUILD_TIMEOUT_MS = 600_000;
+
 const COLUMNS = `id, project_id AS projectId, entrypoint, status, cause, created_at AS createdAt,
   updated_at AS updatedAt, started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
 

@@ -8,22 +8,13 @@
  *   offered --silence, caller left--> ready
  */
 import { Fault } from '../../../proto/errors.ts';
-import { must } from '../../../proto/must.ts';
-import type {
-  Holder,
-  LeasedBuild,
-  LeasedInvocation,
-  LeasedWork,
-  LeaseOps,
-} from '../types/leases.ts';
-import { buildMoves } from './builds.ts';
-import { contextMoves } from './context-content.ts';
+import type { Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
+import { BUILD_TIMEOUT_MS, buildMoves } from './builds.ts';
 import { invocationMoves } from './invocations.ts';
+import { offers } from './offers.ts';
 import { JOB_COLUMNS, type JobRow, queueOf } from './queue.ts';
 import type { Tx } from './tx.ts';
 
-/** From the lease of a build. Source: reference.md 2.4. */
-const BUILD_TIMEOUT_MS = 600_000;
 /** Ours: the runner ends what is over; core ends what such a runner forgot. */
 const EXPIRY_GRACE_MS = 30_000;
 
@@ -189,54 +180,6 @@ function movesOf(tx: Tx) {
       else queue.putBack(job);
       return hasRun;
     },
-  };
-}
-
-type LeasedSessionRow = {
-  id: string;
-  projectId: string;
-  params: string;
-  timeoutMs: number;
-  keepAlive: number;
-};
-
-/** What a runner needs to do a job. */
-function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
-  const { db } = tx;
-  const contexts = contextMoves(tx);
-  const invocation = db.prepare<[string], Omit<LeasedInvocation, 'kind' | 'leaseId' | 'context'>>(`
-    SELECT invocations.id AS id, invocations.project_id AS projectId,
-      invocations.session_id AS sessionId, invocations.version_id AS versionId,
-      invocations.params AS params, invocations.timeout_ms AS timeoutMs,
-      invocations.region AS region, functions.name AS functionName, blobs.id AS bundleBlobId,
-      blobs.sha256 AS bundleSha256, sessions.params AS sessionParams
-    FROM invocations
-    JOIN sessions ON sessions.id = invocations.session_id
-    JOIN functions ON functions.id = invocations.function_id
-    JOIN versions ON versions.id = invocations.version_id
-    JOIN builds ON builds.id = versions.build_id
-    JOIN blobs ON blobs.id = builds.bundle_blob_id
-    WHERE invocations.id = ?`);
-  const build = db.prepare<[string], Omit<LeasedBuild, 'kind' | 'leaseId' | 'timeoutMs'>>(`
-    SELECT id, project_id AS projectId, entrypoint, archive_blob_id AS archiveBlobId
-    FROM builds WHERE id = ?`);
-  const session = db.prepare<[string], LeasedSessionRow>(`
-    SELECT id, project_id AS projectId, params, timeout_ms AS timeoutMs, keep_alive AS keepAlive
-    FROM sessions WHERE id = ?`);
-  return ({ id, kind }, leaseId) => {
-    if (kind === 'invocation') {
-      const found = must(invocation.get(id), 'function, version and bundle of an invocation');
-      const context = contexts.offer(found.sessionId);
-      return { kind, leaseId, ...found, ...(context && { context }) };
-    }
-    if (kind === 'session') {
-      const { keepAlive, ...found } = must(session.get(id), 'session of a job');
-      const context = contexts.offer(id);
-      const rest = { keepAlive: keepAlive === 1, ...(context && { context }) };
-      return { kind, leaseId, ...found, ...rest };
-    }
-    const timeoutMs = BUILD_TIMEOUT_MS;
-    return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };
   };
 }
 

@@ -1,0 +1,55 @@
+/** Work as a runner is offered it: a job's row with all that belongs to it. */
+import { must } from '../../../proto/must.ts';
+import type { LeasedBuild, LeasedInvocation, LeasedWork } from '../types/leases.ts';
+import { BUILD_TIMEOUT_MS } from './builds.ts';
+import { contextMoves } from './context-content.ts';
+import type { JobRow } from './queue.ts';
+import type { Tx } from './tx.ts';
+
+type LeasedSessionRow = {
+  id: string;
+  projectId: string;
+  params: string;
+  timeoutMs: number;
+  keepAlive: number;
+};
+
+/** What a runner needs to do a job. */
+export function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
+  const { db } = tx;
+  const contexts = contextMoves(tx);
+  const invocation = db.prepare<[string], Omit<LeasedInvocation, 'kind' | 'leaseId' | 'context'>>(`
+    SELECT invocations.id AS id, invocations.project_id AS projectId,
+      invocations.session_id AS sessionId, invocations.version_id AS versionId,
+      invocations.params AS params, invocations.timeout_ms AS timeoutMs,
+      invocations.region AS region, functions.name AS functionName, blobs.id AS bundleBlobId,
+      blobs.sha256 AS bundleSha256, sessions.params AS sessionParams
+    FROM invocations
+    JOIN sessions ON sessions.id = invocations.session_id
+    JOIN functions ON functions.id = invocations.function_id
+    JOIN versions ON versions.id = invocations.version_id
+    JOIN builds ON builds.id = versions.build_id
+    JOIN blobs ON blobs.id = builds.bundle_blob_id
+    WHERE invocations.id = ?`);
+  const build = db.prepare<[string], Omit<LeasedBuild, 'kind' | 'leaseId' | 'timeoutMs'>>(`
+    SELECT id, project_id AS projectId, entrypoint, archive_blob_id AS archiveBlobId
+    FROM builds WHERE id = ?`);
+  const session = db.prepare<[string], LeasedSessionRow>(`
+    SELECT id, project_id AS projectId, params, timeout_ms AS timeoutMs, keep_alive AS keepAlive
+    FROM sessions WHERE id = ?`);
+  return ({ id, kind }, leaseId) => {
+    if (kind === 'invocation') {
+      const found = must(invocation.get(id), 'function, version and bundle of an invocation');
+      const context = contexts.offer(found.sessionId);
+      return { kind, leaseId, ...found, ...(context && { context }) };
+    }
+    if (kind === 'session') {
+      const { keepAlive, ...found } = must(session.get(id), 'session of a job');
+      const context = contexts.offer(id);
+      const rest = { keepAlive: keepAlive === 1, ...(context && { context }) };
+      return { kind, leaseId, ...found, ...rest };
+    }
+    const timeoutMs = BUILD_TIMEOUT_MS;
+    return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };
+  };
+}
