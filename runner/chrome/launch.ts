@@ -82,9 +82,13 @@ async function launchIn(place: Place): Promise<Chrome> {
   const { child } = jailed;
   const stderr = keepTail(child);
   const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
-  let inlet: Server | undefined = local;
+  const inlet: Promise<Server> = local ? Promise.resolve(local) : takeInlet(child, egress.handle);
   const exited = jailed.exited.then(async (exit) => {
-    inlet?.close();
+    // one that came after the end, or beside a Chrome that did not, would stay open for ever
+    await inlet.then(
+      (server) => server.close(),
+      () => undefined,
+    );
     egress.close();
     await rm(dir, RM).catch((error: unknown) => {
       log.error({ chrome: id, error: String(error) }, 'cannot remove the directory of a Chrome');
@@ -92,12 +96,11 @@ async function launchIn(place: Place): Promise<Chrome> {
     return exit;
   });
   try {
-    const doors = [local ?? takeInlet(child, egress.handle), ready(pipe)] as const;
     const died = jailed.exited.then(({ code, signal }) => {
       throw new Error(`it ended (${signal ?? code})`);
     });
     died.catch(() => undefined); // heard below while it matters
-    [inlet] = await Promise.race([Promise.all(doors), died]);
+    await Promise.race([Promise.all([inlet, ready(pipe)]), died]);
     await pipe.call('Browser.setDownloadBehavior', {
       behavior: 'allowAndName',
       downloadPath: paths.downloads,
@@ -141,7 +144,8 @@ async function ready(pipe: Pipe): Promise<void> {
   });
   try {
     await pipe.call('Target.setDiscoverTargets', { discover: true }, READY_TIMEOUT_MS);
-    await within(paged, READY_TIMEOUT_MS, 'Chrome opened no page');
+    // of a Chrome that has ended, the next call says so
+    await within(Promise.race([paged, pipe.closed]), READY_TIMEOUT_MS, 'Chrome opened no page');
     await pipe.call('Target.setDiscoverTargets', { discover: false });
   } finally {
     stop();

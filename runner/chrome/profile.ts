@@ -34,6 +34,7 @@ const LEFT_OUT = new Set([
   'LOCK',
   'LOG',
   'LOG.old',
+  'Local State.bad', // put aside by headless-shell
   'lockfile', // what Chrome on Windows locks a profile by
 ]);
 /** Temporary files, locks of a live or killed Chrome, files of zeros for metrics. */
