@@ -4,70 +4,98 @@ import type { Pipe } from './pipe.ts';
 /** Ours: a page in an endless loop answers nothing. */
 const CALL_TIMEOUT_MS = 2_000;
 
+type Params = Record<string, unknown>;
 type Message = {
   id?: number;
   method?: string;
-  params?: Record<string, unknown>;
-  result?: Record<string, unknown>;
+  params?: Params;
+  result?: Params;
   error?: { message: string };
 };
 
-export type Attached = AsyncDisposable & {
-  /** Rejects with Chrome's message, or after 2 s. */
-  call(method: string, params?: object): Promise<Record<string, unknown>>;
-  /** One event of each name at a time; the later listener stands. */
-  on(method: string, listener: (params: Record<string, unknown>) => void): void;
+export type TargetSession = {
+  /** Rejects with Chrome's message, when the session has ended, or after 2 s. */
+  call(method: string, params?: object): Promise<Params>;
+  /** Every event of that name, until the function that it gives is called. */
+  on(method: string, listener: (params: Params) => void): () => void;
   /** The next event of that name; rejects after 2 s. */
-  once(method: string): Promise<Record<string, unknown>>;
+  once(method: string): Promise<Params>;
 };
+export type Attached = AsyncDisposable & TargetSession;
 
 /** Ended, its settings in the page end too. */
 export async function attach(pipe: Pipe, targetId: string): Promise<Attached> {
   const { sessionId: id } = await pipe.call('Target.attachToTarget', { targetId, flatten: true });
   const sessionId = String(id);
-  const waiters = new Map<number, PromiseWithResolvers<Record<string, unknown>>>();
-  const listeners = new Map<string, (params: Record<string, unknown>) => void>();
-  let nextId = 1;
-  const inTime = async <T>(waiter: PromiseWithResolvers<T>, what: string): Promise<T> => {
-    const late = () => waiter.reject(new Error(`${what} did not come in ${CALL_TIMEOUT_MS} ms`));
-    const timer = setTimeout(late, CALL_TIMEOUT_MS);
-    try {
-      return await waiter.promise;
-    } finally {
-      clearTimeout(timer);
-    }
-  };
-  pipe.claim(sessionId, (raw) => {
-    const message = JSON.parse(raw.toString()) as Message;
-    if (message.id === undefined) {
-      listeners.get(message.method ?? '')?.(message.params ?? {});
-      return;
-    }
-    if (message.error) waiters.get(message.id)?.reject(new Error(message.error.message));
-    else waiters.get(message.id)?.resolve(message.result ?? {});
-  });
+  const { end, ...session } = openTargetSession(pipe, sessionId);
   return {
-    async call(method, params = {}) {
-      const messageId = nextId++;
-      const waiter = Promise.withResolvers<Record<string, unknown>>();
-      waiters.set(messageId, waiter);
-      pipe.write(JSON.stringify({ id: messageId, method, params, sessionId }));
-      try {
-        return await inTime(waiter, `the answer to ${method}`);
-      } finally {
-        waiters.delete(messageId);
-      }
-    },
-    once(method) {
-      const waiter = Promise.withResolvers<Record<string, unknown>>();
-      listeners.set(method, waiter.resolve);
-      return inTime(waiter, method);
-    },
-    on: (method, listener) => void listeners.set(method, listener),
+    ...session,
     async [Symbol.asyncDispose]() {
-      pipe.release(sessionId);
+      end();
       // rejects when the target or Chrome is gone, which is as good
       await pipe.call('Target.detachFromTarget', { sessionId }).catch(() => undefined);
     },
   };
+}
+
+/** Speaks on a session that exists already. `end` when it is over: who waits is told. */
+export function openTargetSession(
+  pipe: Pipe,
+  sessionId: string,
+): TargetSession & { end: () => void } {
+  const waiters = new Map<number, PromiseWithResolvers<Params>>();
+  const listeners = new Map<string, Set<(params: Params) => void>>();
+  let nextId = 1;
+  let isOpen = true;
+  pipe.claim(sessionId, (raw) => {
+    const { id, method = '', params, result, error } = JSON.parse(raw.toString()) as Message;
+    if (id === undefined) {
+      for (const listener of listeners.get(method) ?? []) listener(params ?? {});
+    } else if (error) waiters.get(id)?.reject(new Error(error.message));
+    else waiters.get(id)?.resolve(result ?? {});
+  });
+  const on = (method: string, listener: (params: Params) => void): (() => void) => {
+    const of = listeners.get(method) ?? new Set();
+    listeners.set(method, of.add(listener));
+    return () => void of.delete(listener);
+  };
+  return {
+    on,
+    async call(method, params = {}) {
+      if (!isOpen) throw new Error('the target is gone');
+      const id = nextId++;
+      const waiter = Promise.withResolvers<Params>();
+      waiters.set(id, waiter);
+      pipe.write(JSON.stringify({ id, method, params, sessionId }));
+      try {
+        return await inTime(waiter, `the answer to ${method}`);
+      } finally {
+        waiters.delete(id);
+      }
+    },
+    async once(method) {
+      const waiter = Promise.withResolvers<Params>();
+      const off = on(method, waiter.resolve);
+      try {
+        return await inTime(waiter, method);
+      } finally {
+        off();
+      }
+    },
+    end() {
+      isOpen = false;
+      pipe.release(sessionId);
+      for (const waiter of waiters.values()) waiter.reject(new Error('the target is gone'));
+    },
+  };
+}
+
+async function inTime<T>(waiter: PromiseWithResolvers<T>, what: string): Promise<T> {
+  const late = () => waiter.reject(new Error(`${what} did not come in ${CALL_TIMEOUT_MS} ms`));
+  const timer = setTimeout(late, CALL_TIMEOUT_MS);
+  try {
+    return await waiter.promise;
+  } finally {
+    clearTimeout(timer);
+  }
 }
