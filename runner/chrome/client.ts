@@ -2,6 +2,7 @@
  * One client of a relay: its WebSocket, its root session in Chrome, and the sessions below it.
  *   open -> left (by either side, once); then all of its sessions are detached
  */
+import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
 import { OWN_IDS, TAIL_BYTES } from './pipe.ts';
@@ -28,15 +29,19 @@ export type RelayClient = {
   close(code: number, reason: string): void;
   /** Settles when the client is gone and its sessions are on their way out; never rejects. */
   left: Promise<void>;
+  /** That passed so far, either way. */
+  readonly messages: number;
 };
 
 export function openClient(options: {
   socket: WebSocket;
+  /** Under it. */
+  raw: Duplex;
   rootId: string;
   chrome: Relayed;
   log: Log;
 }): RelayClient {
-  const { socket, rootId, chrome, log } = options;
+  const { socket, raw, rootId, chrome, log } = options;
   const { pipe, paths } = chrome;
   const me = {};
   const owned = new Set<string>();
@@ -48,6 +53,7 @@ export function openClient(options: {
   const beat = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   let stall: NodeJS.Timeout | undefined;
+  let messages = 0;
 
   const own = (id: string): void => {
     owned.add(id);
@@ -64,6 +70,7 @@ export function openClient(options: {
     pipe.resume(me);
   };
   const send = (message: Buffer | string): void => {
+    messages += 1;
     socket.send(message, { binary: false }, flushed);
     if (stall !== undefined || socket.bufferedAmount <= BEHIND_BYTES) return;
     pipe.pause(me);
@@ -85,6 +92,7 @@ export function openClient(options: {
     answer(command, { error: { code, message } });
   };
   const fromClient = (text: string): void => {
+    messages += 1;
     const command = parseCommand(text);
     if (command === undefined) {
       fail({}, INVALID_REQUEST, 'a message is a JSON object with an integer id and a method');
@@ -128,7 +136,13 @@ export function openClient(options: {
     pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);
     leave();
   });
-  return { left, close: (code, reason) => close(socket, code, reason) };
+  return {
+    left,
+    get messages() {
+      return messages;
+    },
+    close: (code, reason) => close(socket, code, reason),
+  };
 }
 
 type Watch = {

@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../proto/log.ts';
 import { openClient, type RelayClient } from './client.ts';
+import { watchIdle } from './idle.ts';
 import type { Chrome } from './launch.ts';
 
 /**
@@ -32,8 +33,16 @@ export type Relay = {
 
 export type Relayed = Pick<Chrome, 'pipe' | 'paths'>;
 
-export function openRelay(chrome: Relayed, options: { log: Log }): Relay {
-  const { log } = options;
+export type RelayOptions = {
+  log: Log;
+  /** A client over which nothing passes for so long is ended; undefined: never. */
+  idleMs?: number | undefined;
+  /** Whenever a client has come or left: how many there are. */
+  onClients?: ((clients: number) => void) | undefined;
+};
+
+export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
+  const { log, idleMs, onClients } = options;
   const { pipe } = chrome;
   const server = new WebSocketServer({
     noServer: true,
@@ -53,11 +62,14 @@ export function openRelay(chrome: Relayed, options: { log: Log }): Relay {
     for (const client of clients) client.close(code, reason);
     settle();
   };
-  const welcome = (socket: WebSocket, rootId: string): void => {
-    const client = openClient({ socket, rootId, chrome, log });
+  const welcome = (socket: WebSocket, raw: Duplex, rootId: string): void => {
+    const client = openClient({ socket, raw, rootId, chrome, log });
     clients.add(client);
+    watchIdle(socket, client, idleMs);
+    onClients?.(clients.size);
     void client.left.then(() => {
       clients.delete(client);
+      onClients?.(clients.size);
       settle();
     });
     if (ended) client.close(ended.code, ended.reason);
@@ -77,10 +89,12 @@ export function openRelay(chrome: Relayed, options: { log: Log }): Relay {
     socket.once('close', () => !isWelcome && detach());
     server.handleUpgrade(request, socket, head, (webSocket) => {
       isWelcome = true;
-      welcome(webSocket, rootId);
+      // a gateway that ends closes its half: its client hears why before ws closes ours
+      socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
+      welcome(webSocket, socket, rootId);
     });
   };
-  void pipe.closed.then(() => close(1001, 'the browser has ended'));
+  void pipe.closed.then(() => close(1011, 'the browser has ended'));
 
   return {
     closed,
