@@ -17,6 +17,7 @@ import type { BlobKind } from './store/types/blobs.ts';
 import type { ContextContent } from './store/types/context-content.ts';
 import type { WorkKind } from './store/types/leases.ts';
 import type { Store } from './store/types.ts';
+import type { Uploads } from './uploads.ts';
 
 /** In bytes, of a context. Source: reliability.md Z8. */
 export const PACKED_MAX_BYTES = 512 << 20;
@@ -45,11 +46,12 @@ type Options = {
   store: Store;
   files: BlobFiles;
   links: Pick<ContextLinks, 'read'>;
+  uploads: Pick<Uploads, 'begin'>;
   now: () => number;
 };
 
 export function blobService(options: Options): Service<typeof BlobServiceService, BlobCaller> {
-  const { store, files, now } = options;
+  const { store, files, uploads, now } = options;
 
   return {
     async writeBlob(requests, { who, call }) {
@@ -58,6 +60,8 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       const header = first?.part?.$case === 'header' ? first.part.value : undefined;
       if (!header) throw invalidField('header', 'must come first.');
       const { kind, projectId } = await ownerOf(options, header, who);
+      // a session's save is not refused: nobody would bring it again
+      using _ = who.kind === 'gateway' ? uploads.begin(projectId) : undefined;
       const id = newId();
       const written = await files.write(id, chunks(parts, call), MAX_BYTES[kind]);
       if (call.signal.aborted) {

@@ -21,6 +21,7 @@ import type { Sealer } from './seal.ts';
 import type { ContextContent, LeasedContext } from './store/types/context-content.ts';
 import type { Store } from './store/types.ts';
 import { openTurns } from './turns.ts';
+import type { Uploads } from './uploads.ts';
 
 /** Uploads looked at at once: each is read twice and unpacked. Ours. */
 const CHECKS_MAX = 2;
@@ -63,9 +64,12 @@ export async function saveContext(
 }
 
 export function contentService(
-  options: ContentOptions & { links: Pick<ContextLinks, 'read'> },
+  options: ContentOptions & {
+    links: Pick<ContextLinks, 'read'>;
+    uploads: Pick<Uploads, 'prove'>;
+  },
 ): Service<Pick<typeof ContextServiceService, 'replaceContext'>, MachineCaller> {
-  const { store, files, links, now } = options;
+  const { store, files, links, uploads, now } = options;
   const turns = openTurns(CHECKS_MAX);
 
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
@@ -85,6 +89,7 @@ export function contentService(
     async replaceContext({ url, blobId }, caller) {
       const blob = await store.getBlob(blobId);
       if (blob?.kind !== 'CONTEXT') throw notFound('Blob', blobId);
+      using _ = uploads.prove(blob.projectId);
       try {
         await removeAll(files, await replace(url, blobId, caller));
         return {};

@@ -30,6 +30,7 @@ import { projectService } from './projects.ts';
 import type { Sealer } from './seal.ts';
 import { sessionService } from './sessions.ts';
 import type { Store } from './store/types.ts';
+import { openUploads } from './uploads.ts';
 import { webhookService } from './webhooks.ts';
 
 /** How long work may wait for a runner. Ours: past it nobody waits for the answer any more. */
@@ -62,7 +63,8 @@ export function allHandlers(parts: Parts): AllHandlers {
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const invocations = invocationService({ ...work, checks });
-  const content = { store, files, sealer, now, links: contextLinks(sealer, now) };
+  const links = contextLinks(sealer, now);
+  const content = { store, files, sealer, now, links, uploads: openUploads() };
   const runners = runnerService({ ...content, checks, log, leaseMs, closing });
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
 

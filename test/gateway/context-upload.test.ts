@@ -167,11 +167,42 @@ for (const isRemote of [false, true]) {
     const body = new ReadableStream({ start: (out) => out.enqueue(randomBytes(100_000)) });
     const init = { method: 'PUT', body, duplex: 'half', signal: leaving.signal } as RequestInit;
     const left = fetch(uploadUrl, init).catch((error: Error) => error.name);
-    await until(() => app.files().length === 2, 5_000);
+    await until(() => app.files().length === 2, 30_000);
     leaving.abort();
     assert.is(await left, 'AbortError');
-    await until(() => app.files().length === 1, 5_000);
+    await until(() => app.files().length === 1, 30_000);
     assert.ok(good.equals((await app.download(id)) as Buffer));
+  });
+}
+
+for (const isRemote of [false, true]) {
+  const where = isRemote ? ' over gRPC' : '';
+  test(`a project uploads to one of its contexts at a time${where}`, async () => {
+    await using app = await openUploads({}, isRemote);
+    const { publicKey, uploadUrl } = app.context;
+    const other = await app.create();
+    const leaving = new AbortController();
+    const body = new ReadableStream({ start: (out) => out.enqueue(randomBytes(100_000)) });
+    const init = { method: 'PUT', body, duplex: 'half', signal: leaving.signal } as RequestInit;
+    const first = fetch(uploadUrl, init).catch((error: Error) => error.name);
+    await until(() => app.files().length === 1, 30_000);
+
+    const bytes = await sealedText(other.publicKey, 'x'.repeat(1_000_000));
+    const refused = await fetch(other.uploadUrl, { method: 'PUT', body: new Uint8Array(bytes) });
+    assert.is(refused.status, 429);
+    assert.is(refused.headers.get('retry-after'), '5');
+    assert.is(refused.headers.get('x-should-retry'), 'true');
+    const { message } = (await refused.json()) as Error;
+    assert.is(message, 'Max concurrent uploads to contexts (1) reached.');
+    assert.is(app.files().length, 1);
+
+    leaving.abort();
+    assert.is(await first, 'AbortError');
+    await until(() => app.files().length === 0, 30_000);
+    await until(async () => (await put(other.uploadUrl, bytes)).status === 200, 30_000);
+    // one that was refused for its bytes is over too
+    assert.is((await put(uploadUrl, Buffer.from('no archive'))).status, 422);
+    assert.is((await put(uploadUrl, await sealedText(publicKey, 'y'))).status, 200);
   });
 }
 
