@@ -22,6 +22,7 @@ type Row = { code: Code; http: number; retry: 'yes' | 'no' | 'client'; retryAfte
 export const REASONS = {
   API_KEY_MISSING: { code: Code.UNAUTHENTICATED, http: 401, retry: 'no' },
   API_KEY_INVALID: { code: Code.UNAUTHENTICATED, http: 401, retry: 'no' },
+  SIGNING_KEY_INVALID: { code: Code.UNAUTHENTICATED, http: 401, retry: 'no' },
   PROJECT_MISMATCH: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
   FEATURE_DISABLED: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
   TOKEN_REQUIRED: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
@@ -41,7 +42,9 @@ export const REASONS = {
   CONTEXT_NAME_TAKEN: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   ENDPOINT_EXISTS: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   DELIVERY_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  SESSION_PENDING: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'yes', retryAfterS: 1 },
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  SESSION_OF_INVOCATION: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_WEBHOOKS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   LEASE_LOST: { code: Code.ABORTED, http: 409, retry: 'no' },

@@ -1,0 +1,50 @@
+/**
+ * The links of a session's live view. They are capabilities: whoever has one needs no key. Path and
+ * query only: core knows no hosts, and no open tabs either, which the gateway adds over REST.
+ */
+import { Fault, invalidField, notFound } from '../proto/errors.ts';
+import type { SessionServiceService } from '../proto/gen/tabern/v1/sessions.pb.ts';
+import type { ProjectCaller, Service } from './call.ts';
+import { pathId } from './path-id.ts';
+import type { Store } from './store/types.ts';
+import type { ViewTokens } from './view-tokens.ts';
+
+/** In seconds. Source: reference.md 4.3. */
+const EXPIRES_IN_MAX = 21_600;
+
+export function liveView(options: {
+  store: Pick<Store, 'getSession'>;
+  tokens: Pick<ViewTokens, 'of'>;
+  now: () => number;
+}): Pick<Service<typeof SessionServiceService, ProjectCaller>, 'getLiveView'> {
+  const { store, tokens, now } = options;
+  return {
+    async getLiveView({ id, expiresIn }, { projectId }) {
+      const lifeMs = expiresIn === undefined ? undefined : checkedLife(expiresIn);
+      const session = await store.getSession({ id: pathId('id', id), projectId });
+      if (!session) throw notFound('Session', id);
+      if (session.status === 'PENDING') {
+        throw new Fault('SESSION_PENDING', 'The session has not started yet. Try again.');
+      }
+      if (session.status !== 'RUNNING') {
+        throw new Fault('SESSION_ENDED', 'The session has ended.');
+      }
+      const expiresAt = lifeMs === undefined ? session.expiresAt : now() + lifeMs;
+      const token = tokens.of({ sessionId: session.id, expiresAt: new Date(expiresAt) });
+      return {
+        // With a query, as users append `&navbar=false`.
+        debuggerUrl: `/live?token=${token}`,
+        debuggerFullscreenUrl: `/live?token=${token}&navbar=false`,
+        wsUrl: `/view?token=${token}`,
+        pages: [],
+      };
+    },
+  };
+}
+
+function checkedLife(expiresIn: number): number {
+  if (expiresIn < 1 || expiresIn > EXPIRES_IN_MAX) {
+    throw invalidField('expiresIn', `must be 1 to ${EXPIRES_IN_MAX} seconds.`);
+  }
+  return expiresIn * 1_000;
+}
