@@ -1,12 +1,11 @@
 /**
  * Leases: runners take work, prolong it and end it. An offered lease becomes theirs, and its work
- * RUNNING, when they first renew it; one that never reached them is undone. A held lease that is
- * not renewed in time is lost, and its work ends FAILED INTERNAL_ERROR; nothing is run twice. Only
- * the runner token opens this service.
+ * RUNNING, when they first renew it (a session when they start it); one that never reached them is
+ * undone. A held lease that is not renewed in time is lost, and its work ends FAILED INTERNAL_ERROR
+ * (a session: ERROR); nothing is run twice. Only the runner token opens this service.
  *   waiting --lease--> offered --renew--> held --renew--> held --complete--> ended
  *   offered --silence--> waiting;  held --silence--> lost
  */
-import { randomBytes } from 'node:crypto';
 import { Fault, invalidField } from '../proto/errors.ts';
 import type {
   LeaseWorkRequest,
@@ -20,11 +19,13 @@ import type { Checks } from './checks.ts';
 import { type ContentOptions, contextWork, saveContext } from './context-content.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
+import { sessionLeases } from './session-leases.ts';
+import type { SigningKeys } from './signing-keys.ts';
 import type { LeasedWork, WorkKind } from './store/types/leases.ts';
-import { openWake } from './wake.ts';
+import { openWake, waitUntil } from './wake.ts';
 
-/** Source: runners.proto. */
-const WAIT_MAX_MS = 25_000;
+/** Ours: paths of sockets end at some 100 bytes, names of hosts at 253. */
+const ADDRESS = /^(unix:\/.{1,500}|[^\s:/][^\s/]{0,300}:\d{1,5})$/;
 /**
  * Pieces of work in one answer. Ours: params of 64 KiB each keep it far below a message's 16 MiB.
  */
@@ -36,11 +37,10 @@ const LOG_MAX_BYTES = 1 << 20;
 /** Ours: empty lines have no bytes, and take place all the same. */
 const LOG_LINES_MAX = 20_000;
 const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not kept]';
-/** An empty answer leaves before the call's own deadline would answer in its place. */
-const ANSWER_MARGIN_MS = 500;
 
 export type LeaseOptions = ContentOptions & {
   checks: Checks;
+  signingKeys: SigningKeys;
   log: Log;
   leaseMs: number;
   /** Aborts when core closes: waiting polls answer at once. */
@@ -53,17 +53,19 @@ export function runnerService(
   const { store, checks, now, leaseMs } = options;
 
   return {
-    async registerRunner({ runnerId, instanceId }) {
+    async registerRunner({ runnerId, instanceId, address }) {
       checkHolder({ runnerId, instanceId });
-      await store.registerRunner({ runnerId, instanceId, at: now() });
+      if (address !== undefined && !ADDRESS.test(address)) {
+        throw invalidField('address', 'must be unix:<path> or <host>:<port>.');
+      }
+      await store.registerRunner({ runnerId, instanceId, address, at: now() });
       return { leaseMs };
     },
 
     async leaseWork(request, { call }) {
       checkHolder(request);
       const kind = kindOf(request.kind);
-      const left = call.deadline - Date.now() - ANSWER_MARGIN_MS;
-      const until = performance.now() + Math.min(request.waitMs, WAIT_MAX_MS, Math.max(0, left));
+      const until = waitUntil(call, request.waitMs);
       for (;;) {
         // Listening begins before looking: work that comes between is not missed.
         using wake = openWake(store, `work:${kind}`);
@@ -105,9 +107,7 @@ export function runnerService(
     },
 
     saveContext: (request) => saveContext(options, request),
-    awaitReleases: notBuilt,
-    startSession: notBuilt,
-    completeSession: notBuilt,
+    ...sessionLeases(options),
     appendSessionLogs: notBuilt,
     addDownload: notBuilt,
     addRecording: notBuilt,
@@ -169,14 +169,20 @@ async function failed(
   error: unknown,
 ): Promise<undefined> {
   if (kind === 'build') throw error;
-  log.error({ err: error, invocationId: id }, 'a context could not be opened');
+  log.error({ err: error, [`${kind}Id`]: id }, 'a context could not be opened');
   const message = 'The context of its session could not be read.';
+  if (kind === 'session') {
+    const end = { status: 'ERROR', reason: message, proxyBytes: 0 } as const;
+    await store.completeSession({ leaseId, ...end, at: now() });
+    return;
+  }
   const cause = { code: 'INTERNAL_ERROR', message } as const;
   const outcome = { kind: 'failure', cause } as const;
   await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: now() });
 }
 
 async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
+  const { signingKeys } = options;
   const { leaseId, id, projectId, timeoutMs } = work;
   if (work.kind === 'build') {
     const { entrypoint, archiveBlobId } = work;
@@ -184,8 +190,8 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     return { leaseId, item: { $case: 'build', value } };
   }
   const context = work.context && (await contextWork(options, work.context));
-  const signingKey = randomBytes(32).toString('base64url');
   if (work.kind === 'session') {
+    const signingKey = signingKeys.of(id);
     const { keepAlive, params: sessionParamsJson } = work;
     const value = {
       ...{ sessionId: id, projectId, sessionParamsJson, timeoutMs, keepAlive, signingKey },
@@ -199,7 +205,7 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     ...{ bundleSha256, timeoutMs, region },
     paramsJson: work.params,
     sessionParamsJson: work.sessionParams,
-    ...{ signingKey, context, extension: undefined },
+    ...{ signingKey: signingKeys.of(sessionId), context, extension: undefined },
   };
   return { leaseId, item: { $case: 'invocation', value } };
 }

@@ -26,11 +26,17 @@ import { functionHandlers } from './functions.ts';
 import { invocationService } from './invocations.ts';
 import type { KeyPool } from './keys/pool.ts';
 import { runnerService } from './leases.ts';
+import { liveView } from './live-view.ts';
+import { locateService } from './locate.ts';
 import { projectService } from './projects.ts';
+import { recordingService } from './recordings.ts';
 import type { Sealer } from './seal.ts';
+import { sessionLogService } from './session-logs.ts';
 import { sessionService } from './sessions.ts';
+import { signingKeys as openSigningKeys } from './signing-keys.ts';
 import type { Store } from './store/types.ts';
 import { openUploads } from './uploads.ts';
+import { viewTokens } from './view-tokens.ts';
 import { webhookService } from './webhooks.ts';
 
 /** How long work may wait for a runner. Ours: past it nobody waits for the answer any more. */
@@ -65,8 +71,18 @@ export function allHandlers(parts: Parts): AllHandlers {
   const invocations = invocationService({ ...work, checks });
   const links = contextLinks(sealer, now);
   const content = { store, files, sealer, now, links, uploads: openUploads() };
-  const runners = runnerService({ ...content, checks, log, leaseMs, closing });
+  const signingKeys = openSigningKeys(sealer);
+  const runners = runnerService({ ...content, checks, signingKeys, log, leaseMs, closing });
+  const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
+  const { locateSession, ...ofUsers } = SERVICES.sessions;
+  const sessions = {
+    ...sessionService({ store, signingKeys, now, closing }),
+    ...sessionLogService({ store }),
+    ...recordingService({ store, now }),
+    ...liveView({ store, now, tokens: views }),
+  };
+  const located = locateService({ store, signingKeys, readViewToken: views.read });
 
   function behind<D extends Definition, C>(
     definition: D,
@@ -82,7 +98,10 @@ export function allHandlers(parts: Parts): AllHandlers {
       ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),
       ...behind({ replaceContext }, contentService(content), onlyGateways),
     },
-    sessions: behind(SERVICES.sessions, sessionService({ store, now }), onlyProjects),
+    sessions: {
+      ...behind(ofUsers, sessions, onlyProjects),
+      ...behind({ locateSession }, located, onlyGateways),
+    },
     downloads: unbuilt(SERVICES.downloads),
     extensions: unbuilt(SERVICES.extensions),
     functions: behind(SERVICES.functions, functions, onlyProjects),

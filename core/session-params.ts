@@ -1,10 +1,11 @@
 /**
- * What a function's sessionConfig and an invocation's sessionCreateParams may say, and how they
- * merge. Pure. Source: reference.md 1.2.1 and 1.5. Keys that are not known pass: the reference
- * accepts options it does not publish.
+ * What a session may be created with, and what a function's sessionConfig and an invocation's
+ * sessionCreateParams may say, and how these merge. Pure. Source: reference.md 1.2.1 and 1.5. Keys
+ * that are not known pass: the reference accepts options it does not publish.
  */
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { SessionCreateParams } from '../proto/gen/tabern/v1/invocations.pb.ts';
+import type { CreateSessionRequest } from '../proto/gen/tabern/v1/sessions.pb.ts';
 
 export type SessionParams = Record<string, unknown>;
 
@@ -19,6 +20,9 @@ const REFUSED_KEYS = [
 ];
 /** In seconds. */
 const TIMEOUT = { min: 60, max: 900 };
+/** In seconds, of a session that a user starts. */
+const SESSION_TIMEOUT = { min: 60, max: 21_600 };
+const REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'];
 /** In characters of JSON. */
 const METADATA_LIMIT = 512;
 /** In characters of JSON. Ours, as params: a list of sessions reads a thousand of them. */
@@ -26,51 +30,98 @@ const PARAMS_MAX = 64 << 10;
 
 const flag = { type: 'boolean' };
 const text = { type: 'string' };
+const id = { type: 'string', minLength: 1, maxLength: 128 };
 const size = { type: 'integer', minimum: 1, maximum: 16_384 }; // Chrome's largest texture
+const named = { type: 'string', minLength: 1, maxLength: 2_048 };
 
-const validate = new Ajv2020({ strict: false }).compile({
-  type: 'object',
-  properties: {
-    extensionId: text,
-    timeout: { type: 'integer', minimum: TIMEOUT.min, maximum: TIMEOUT.max },
-    proxies: { anyOf: [flag, { type: 'array', items: { type: 'object' } }] },
-    userMetadata: { type: 'object' },
-    browserSettings: {
-      type: 'object',
-      properties: {
-        context: {
-          type: 'object',
-          required: ['id'],
-          properties: { id: text, persist: flag },
+/** By type. Source: reference.md 1.2.1. */
+const PROXIES = {
+  browserbase: {
+    properties: {
+      geolocation: {
+        type: 'object',
+        required: ['country'],
+        properties: {
+          country: { type: 'string', minLength: 2, maxLength: 2 },
+          state: { type: 'string', minLength: 2, maxLength: 2 },
+          city: { type: 'string', minLength: 1, maxLength: 128 },
         },
-        viewport: { type: 'object', properties: { width: size, height: size } },
-        blockAds: flag,
-        solveCaptchas: flag,
-        recordSession: flag,
-        logSession: flag,
-        advancedStealth: flag,
-        verified: flag,
-        captchaImageSelector: text,
-        captchaInputSelector: text,
-        os: { enum: ['windows', 'mac', 'linux', 'mobile', 'tablet'] },
-        allowedDomains: { type: 'array', items: text },
-        ignoreCertificateErrors: flag,
-        extensionId: text,
-        fingerprint: { type: 'object' },
       },
     },
   },
-});
+  external: {
+    required: ['server'],
+    properties: { server: named, username: text, password: text },
+  },
+  none: {},
+};
 
-/** What is wrong, as a path and a sentence's end; undefined when nothing is. */
-export function problemOf(params: unknown): { path: string; problem: string } | undefined {
+const proxy = {
+  type: 'object',
+  required: ['type'],
+  properties: { type: { enum: Object.keys(PROXIES) }, domainPattern: named },
+  allOf: Object.entries(PROXIES).map(([type, rules]) => ({
+    if: { properties: { type: { const: type } } },
+    // biome-ignore lint/suspicious/noThenProperty: a word of JSON schema.
+    then: rules,
+  })),
+};
+
+const browserSettings = {
+  type: 'object',
+  properties: {
+    context: { type: 'object', required: ['id'], properties: { id, persist: flag } },
+    viewport: { type: 'object', properties: { width: size, height: size } },
+    blockAds: flag,
+    solveCaptchas: flag,
+    recordSession: flag,
+    logSession: flag,
+    advancedStealth: flag,
+    verified: flag,
+    captchaImageSelector: text,
+    captchaInputSelector: text,
+    os: { enum: ['windows', 'mac', 'linux', 'mobile', 'tablet'] },
+    allowedDomains: { type: 'array', items: { type: 'string', minLength: 1, maxLength: 253 } },
+    ignoreCertificateErrors: flag,
+    extensionId: id,
+    fingerprint: { type: 'object' },
+    engine: { enum: ['chromium', 'headless-shell'] },
+  },
+};
+
+const ajv = new Ajv2020({ strict: false });
+const rulesOf = ({ min, max }: typeof TIMEOUT, more: object = {}) =>
+  ajv.compile({
+    type: 'object',
+    properties: {
+      extensionId: id,
+      timeout: { type: 'integer', minimum: min, maximum: max },
+      proxies: { type: ['boolean', 'array'], items: proxy },
+      userMetadata: { type: 'object' },
+      browserSettings,
+      ...more,
+    },
+  });
+const ofInvocation = rulesOf(TIMEOUT);
+const ofSession = rulesOf(SESSION_TIMEOUT, { keepAlive: flag, region: { enum: REGIONS } });
+
+/** What is wrong, as a path and a sentence's end. */
+export type Problem = { path: string; problem: string };
+
+/** Of a sessionConfig or sessionCreateParams; undefined when nothing is wrong. */
+export function problemOf(params: unknown): Problem | undefined {
   const refused = REFUSED_KEYS.find((key) => isPlain(params) && Object.hasOwn(params, key));
   if (refused) return { path: `.${refused}`, problem: 'is not accepted here.' };
-  if (!validate(params)) {
-    const [first] = validate.errors ?? [];
-    const path = (first?.instancePath ?? '').replaceAll('/', '.');
-    return { path, problem: `${first?.message ?? 'is not valid'}.` };
-  }
+  return firstProblem(ofInvocation, params);
+}
+
+/** Of what a session is created with. */
+export function sessionProblem(params: SessionParams): Problem | undefined {
+  return firstProblem(ofSession, params);
+}
+
+function firstProblem(validate: ValidateFunction, params: unknown): Problem | undefined {
+  if (!validate(params)) return problemFrom(validate.errors?.[0]);
   if (JSON.stringify(params).length > PARAMS_MAX) {
     return { path: '', problem: `must be at most ${PARAMS_MAX} characters of JSON.` };
   }
@@ -84,6 +135,19 @@ export function problemOf(params: unknown): { path: string; problem: string } | 
   return undefined;
 }
 
+function problemFrom(error: ErrorObject | undefined): Problem {
+  if (!error) return { path: '', problem: 'is not valid.' };
+  const { keyword, message = 'is not valid', params } = error;
+  const path = error.instancePath.replace(/\/(\d+)(?=\/|$)/g, '[$1]').replaceAll('/', '.');
+  if (keyword === 'enum') {
+    return { path, problem: `must be one of ${params['allowedValues'].join(', ')}.` };
+  }
+  if (keyword === 'type') {
+    return { path, problem: `must be ${String(params['type']).replaceAll(',', ' or ')}.` };
+  }
+  return { path, problem: `${message}.` };
+}
+
 /** `over` laid upon `base`: objects merge key by key, anything else replaces. */
 export function merged(base: SessionParams, over: SessionParams): SessionParams {
   const result = { ...base };
@@ -95,8 +159,10 @@ export function merged(base: SessionParams, over: SessionParams): SessionParams 
   return result;
 }
 
-/** The message as the JSON its sender wrote: what was not said is not there. */
-export function plainParams(message: SessionCreateParams | undefined): SessionParams {
+/** The message as the JSON its sender wrote: what was not said, or is null, is not there. */
+export function plainParams(
+  message: SessionCreateParams | CreateSessionRequest | undefined,
+): SessionParams {
   return message ? said({ ...message }) : {};
 }
 

@@ -1,100 +1,187 @@
 /**
- * Sessions: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR. So far each belongs to an
- * invocation, which moves it; what starts and drives one from outside is not built.
+ * Sessions that users start: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR. A session and its
+ * place in the queue are one store operation; a runner leases it and says when its Chrome is ready.
+ * Those that belong to an invocation are read here, and moved by it.
  */
-import { Fault, notFound } from '../proto/errors.ts';
-import {
-  type RecordingDownload,
-  type Session,
-  SessionLog,
-  type SessionServiceService,
+import { Fault, invalidField, notFound } from '../proto/errors.ts';
+import type {
+  CreateSessionRequest,
+  Session,
+  SessionServiceService,
 } from '../proto/gen/tabern/v1/sessions.pb.ts';
-import { notBuilt } from '../proto/rpc.ts';
+import type { Call } from '../proto/rpc.ts';
 import type { ProjectCaller, Service } from './call.ts';
+import { isId, newId } from './ids.ts';
+import { parseQuery } from './metadata-query.ts';
 import { pathId } from './path-id.ts';
-import type { RecordingRow, SessionRow } from './store/types/sessions.ts';
+import { plainParams, sessionProblem } from './session-params.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import type { NewUserSession } from './store/types/session-life.ts';
+import type { SessionRow } from './store/types/sessions.ts';
 import type { Store } from './store/types.ts';
+import { openWake, waitUntil } from './wake.ts';
 
 /** The reference's list has no pages. Ours: newest first, and not without end. */
 const LISTED_MAX = 1_000;
-/** Source: reference.md 2.4. */
-const RECORDING_KEPT_MS = 31 * 24 * 3_600_000;
+/** Source: reference.md 1.2.1. */
+const REGION_DEFAULT = 'us-west-2';
+/** Ours: how long a session may wait for a runner. Past it its creator has long been answered. */
+const PATIENCE_MS = 60_000;
+/** Ours: the answer comes with the session's Chrome, or without it in the time of one request. */
+const READY_WAIT_MS = 25_000;
 
-export function sessionService(options: {
+export type SessionOptions = {
   store: Store;
+  signingKeys: SigningKeys;
   now: () => number;
-}): Service<typeof SessionServiceService, ProjectCaller> {
-  const { store, now } = options;
+  /** Aborts when core closes: those who wait for a Chrome are answered at once. */
+  closing: AbortSignal;
+};
 
-  async function find(id: string, { projectId }: ProjectCaller): Promise<SessionRow> {
-    const row = await store.getSession({ id: pathId('id', id), projectId });
-    if (!row) throw notFound('Session', id);
-    return row;
-  }
+/** The rest of the service is read from files of their own: logs, recordings, live view. */
+export type SessionMethods = Pick<
+  typeof SessionServiceService,
+  'createSession' | 'listSessions' | 'getSession' | 'updateSession' | 'deleteSession'
+>;
+
+export function sessionService(options: SessionOptions): Service<SessionMethods, ProjectCaller> {
+  const { store, signingKeys } = options;
+  const find = sessionFinder(store);
+  const shown = (row: SessionRow) => toProto(row, isLive(row) ? signingKeys : undefined);
 
   return {
-    createSession: notBuilt,
-    updateSession: notBuilt,
-    deleteSession: notBuilt,
-    locateSession: notBuilt,
-    getLiveView: notBuilt,
-    getRecording: notBuilt,
-    listReplays: notBuilt,
-    getReplay: notBuilt,
-    requestRecordingDownloads: notBuilt,
-
-    async getSession({ id }, caller) {
-      return { session: toProto(await find(id, caller)) };
+    async createSession({ projectId: given, ...request }, { projectId, call }) {
+      checkProject(given, projectId);
+      const created = await store.createSession(await wanted(options, request, projectId));
+      const { id } = created;
+      try {
+        return { session: shown(await ready(options, created, call)) };
+      } catch (error) {
+        // Nobody has heard of it, or it failed: it must not hold a slot.
+        await store.releaseSession({ id, projectId, at: options.now() });
+        throw error;
+      }
     },
 
     async listSessions({ status, q }, { projectId }) {
-      if (q !== undefined) return notBuilt();
-      const rows = await store.listSessions({ projectId, status, max: LISTED_MAX });
-      return { sessions: rows.map(toProto) };
+      const metadata = q === undefined ? undefined : parseQuery(q);
+      const rows = await store.listSessions({ projectId, status, metadata, max: LISTED_MAX });
+      return { sessions: rows.map((row) => toProto(row)) };
     },
 
-    async listSessionLogs({ id }, caller) {
-      const session = await find(id, caller);
-      const entries = await store.listSessionLogs(session.id);
-      return { logs: entries.map((entry) => SessionLog.fromJSON(JSON.parse(entry))) };
+    async getSession({ id }, caller) {
+      return { session: shown(await find(id, caller)) };
     },
 
-    /** The order of the refusals is reference.md 4.5's. */
-    async listRecordingDownloads({ id }, caller) {
-      const session = await find(id, caller);
-      if (!isRecorded(session)) {
-        throw new Fault('RECORDING_DISABLED', 'Recording was disabled for this session.');
-      }
-      if (session.endedAt === null) {
-        throw new Fault('SESSION_NOT_ENDED', 'The session has not ended.');
-      }
-      if (session.endedAt + RECORDING_KEPT_MS < now()) {
-        throw new Fault('RECORDING_EXPIRED', 'The recording is past its retention of 31 days.');
-      }
-      const rows = await store.listRecordings(session.id);
-      if (rows.length === 0) throw notFound('Recording', session.id);
-      return { downloads: rows.map(toDownload) };
+    async updateSession({ id, status, projectId }, caller) {
+      checkProject(projectId, caller.projectId);
+      if (status !== 'REQUEST_RELEASE') throw invalidField('status', 'must be REQUEST_RELEASE.');
+      return { session: shown(await release(options, id, caller)) };
+    },
+
+    async deleteSession({ id }, caller) {
+      await release(options, id, caller);
+      return {};
     },
   };
 }
 
-function isRecorded({ params }: SessionRow): boolean {
-  const { browserSettings } = JSON.parse(params) as {
-    browserSettings?: { recordSession?: boolean };
+export type FindSession = (id: string, caller: { projectId: string }) => Promise<SessionRow>;
+
+/** A project's own session. Throws INVALID_FIELD for what is no UUID, else RESOURCE_NOT_FOUND. */
+export function sessionFinder(store: Pick<Store, 'getSession'>): FindSession {
+  return async (text, { projectId }) => {
+    const id = pathId('id', text);
+    const row = await store.getSession({ id, projectId });
+    if (!row) throw notFound('Session', id);
+    return row;
   };
-  return browserSettings?.recordSession !== false;
 }
 
-function toDownload(row: RecordingRow): RecordingDownload {
+async function release(
+  { store, now }: SessionOptions,
+  text: string,
+  { projectId }: ProjectCaller,
+): Promise<SessionRow> {
+  const id = pathId('id', text);
+  const released = await store.releaseSession({ id, projectId, at: now() });
+  if (!released) throw notFound('Session', id);
+  if (released.outcome === 'released') return released.session;
+  throw new Fault('SESSION_OF_INVOCATION', 'This session ends with its invocation.', { id });
+}
+
+/** The session as it is to be stored: checked, with the defaults filled in. */
+async function wanted(
+  { store, now }: SessionOptions,
+  request: Omit<CreateSessionRequest, 'projectId'>,
+  projectId: string,
+): Promise<NewUserSession> {
+  const params = plainParams(request);
+  const wrong = sessionProblem(params);
+  if (wrong) throw invalidField(wrong.path.slice(1) || 'body', wrong.problem);
+  const { browserSettings, userMetadata, timeout, region = REGION_DEFAULT } = request;
+  const contextId = browserSettings?.context?.id.toLowerCase() ?? null;
+  const extensionId = (request.extensionId ?? browserSettings?.extensionId)?.toLowerCase() ?? null;
+  await Promise.all([
+    contextId === null || findOwn('Context', contextId, store.getContext, projectId),
+    extensionId === null || findOwn('Extension', extensionId, async () => undefined, projectId),
+  ]);
+  const at = now();
   return {
-    pageId: String(row.pageId),
-    status: row.status,
-    downloadUrl: undefined,
-    completedAt: row.completedAt === null ? undefined : new Date(row.completedAt),
+    ...{ id: newId(), projectId, region, contextId, extensionId, at, waitUntil: at + PATIENCE_MS },
+    keepAlive: request.keepAlive ?? false,
+    userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
+    params: JSON.stringify(params),
+    timeoutMs: timeout === undefined ? undefined : timeout * 1_000,
   };
 }
 
-function toProto(row: SessionRow): Session {
+async function findOwn(
+  type: 'Context' | 'Extension',
+  id: string,
+  get: (wanted: { id: string; projectId: string }) => Promise<object | undefined>,
+  projectId: string,
+): Promise<void> {
+  const row = isId(id) ? await get({ id, projectId }) : undefined;
+  if (!row) throw notFound(type, id);
+}
+
+/** Once its Chrome runs; as it is when that takes long: a connection waits for it then. */
+async function ready(
+  { store, closing }: SessionOptions,
+  created: SessionRow,
+  call: Call,
+): Promise<SessionRow> {
+  const { id, projectId } = created;
+  const until = waitUntil(call, READY_WAIT_MS);
+  for (;;) {
+    using wake = openWake(store, 'sessions');
+    const row = (await store.getSession({ id, projectId })) ?? created;
+    if (row.status === 'ERROR') {
+      const why = row.endReason ?? 'The runner gave no reason.';
+      throw new Fault('BROWSER_FAILED', `The session did not start: ${why}`, { id });
+    }
+    if (call.signal.aborted) throw call.signal.reason;
+    const waitMs = until - performance.now();
+    if (row.status !== 'PENDING' || waitMs <= 0 || closing.aborted) return row;
+    await wake.wait(waitMs, AbortSignal.any([call.signal, closing]));
+  }
+}
+
+function checkProject(given: string | undefined, projectId: string): void {
+  if (given === undefined || given === projectId) return;
+  throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', {
+    projectId: given,
+  });
+}
+
+function isLive({ status }: SessionRow): boolean {
+  return status === 'PENDING' || status === 'RUNNING';
+}
+
+/** With the addresses that drive it, where it has some. The gateway makes them absolute. */
+function toProto(row: SessionRow, signingKeys?: SigningKeys): Session {
+  const signingKey = signingKeys?.of(row.id);
   return {
     id: row.id,
     createdAt: new Date(row.createdAt),
@@ -109,8 +196,8 @@ function toProto(row: SessionRow): Session {
     contextId: row.contextId ?? undefined,
     region: row.region,
     userMetadata: row.userMetadata === null ? undefined : JSON.parse(row.userMetadata),
-    connectUrl: undefined,
-    seleniumRemoteUrl: undefined,
-    signingKey: undefined,
+    connectUrl: signingKey === undefined ? undefined : `/connect?signingKey=${signingKey}`,
+    seleniumRemoteUrl: signingKey === undefined ? undefined : '/webdriver',
+    signingKey,
   };
 }

@@ -3,12 +3,24 @@
  * not missed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Call } from '../proto/rpc.ts';
 import type { Store, Topic } from './store/types.ts';
 
 export type Wake = Disposable & {
   /** Returns when the topic was woken since the opening, the time is over, or the signal aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 };
+
+/** Source: runners.proto. */
+const WAIT_MAX_MS = 25_000;
+/** An answer leaves before the call's own deadline would answer in its place. */
+const ANSWER_MARGIN_MS = 500;
+
+/** When a call's wait is over, by performance.now(): as asked, and in time for an answer. */
+export function waitUntil({ deadline }: Pick<Call, 'deadline'>, waitMs: number): number {
+  const left = deadline - Date.now() - ANSWER_MARGIN_MS;
+  return performance.now() + Math.min(waitMs, WAIT_MAX_MS, Math.max(0, left));
+}
 
 export function openWake(store: Pick<Store, 'onWake'>, topic: Topic): Wake {
   const woken = new AbortController();

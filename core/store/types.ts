@@ -15,6 +15,7 @@ import type { ListenerOps } from './types/listeners.ts';
 import type { ProjectOps } from './types/projects.ts';
 import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
 import type { RetentionOps } from './types/retention.ts';
+import type { SessionLifeOps } from './types/session-life.ts';
 import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
@@ -31,6 +32,7 @@ export type Topic =
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &
   SessionOps &
+  SessionLifeOps &
   ContextOps &
   ContextContentOps &
   BuildOps &

@@ -6,6 +6,7 @@ import { openBlobFiles } from '../../core/blobs/files.ts';
 import { openChecks } from '../../core/checks.ts';
 import { runnerService } from '../../core/leases.ts';
 import { sealerOf } from '../../core/seal.ts';
+import { signingKeys } from '../../core/signing-keys.ts';
 import type { Store } from '../../core/store/types.ts';
 import { Fault } from '../../proto/errors.ts';
 import { Channel } from '../../proto/grpc.ts';
@@ -43,7 +44,7 @@ test('a waiting lease is woken by an invocation, with all a runner needs', async
     ...{ paramsJson: '{"url":"x"}', sessionParamsJson: '{"timeout":60}', timeoutMs: 60_000 },
     ...{ context: undefined, extension: undefined },
   });
-  assert.match(signingKey, /^[\w-]{43}$/);
+  assert.match(signingKey, /^[\w-]{64}$/);
   assert.match(bundleSha256, /^[0-9a-f]{64}$/);
 });
 
@@ -85,9 +86,10 @@ test('work that was taken in the moment in which its caller left is put back', a
   };
   const closing = new AbortController().signal;
   await using checks = openChecks();
+  const sealer = sealerOf(Buffer.alloc(32));
   const service = runnerService({
-    ...{ store, checks, now: () => T0, leaseMs: 15_000, closing },
-    ...{ files: await openBlobFiles(join(bench.dir, 'blobs')), sealer: sealerOf(Buffer.alloc(32)) },
+    ...{ store, checks, now: () => T0, leaseMs: 15_000, closing, sealer },
+    ...{ files: await openBlobFiles(join(bench.dir, 'blobs')), signingKeys: signingKeys(sealer) },
     log: openLog({ role: 'core', level: 'silent' }),
   });
   const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };

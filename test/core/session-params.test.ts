@@ -65,7 +65,7 @@ test('what a message does not say is not there', () => {
 });
 
 test('more than 64 KiB in all is refused', () => {
-  const params = (length: number) => ({ extensionId: 'x'.repeat(length) });
+  const params = (length: number) => ({ unpublished: 'x'.repeat(length) });
   const frame = JSON.stringify(params(0)).length;
   assert.is(problemOf(params(65_536 - frame)), undefined);
   const problem = 'must be at most 65536 characters of JSON.';

@@ -36,8 +36,8 @@ export function contextContentOps(tx: Tx): ContextContentOps {
       COALESCE(sessions.params ->> '$.browserSettings.context.persist', 0) AS persist,
       COALESCE(sessions.context_seq, 0) AS seq
     FROM jobs
-    JOIN invocations ON invocations.id = jobs.id
-    JOIN sessions ON sessions.id = invocations.session_id
+    LEFT JOIN invocations ON invocations.id = jobs.id
+    JOIN sessions ON sessions.id = COALESCE(invocations.session_id, jobs.id)
     WHERE jobs.lease_id = ?`); // index jobs_by_lease
   const saveSeq = db
     .prepare<[string], number>('SELECT save_seq FROM contexts WHERE id = ?')

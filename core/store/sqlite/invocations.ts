@@ -52,7 +52,8 @@ export function invocationOps(tx: Tx): InvocationOps {
       const { id, projectId, sessionId, sessionParams, waitUntil, queueMax, at } = wanted;
       const expiresAt = at + wanted.timeoutMs;
       queue.add({ id, kind: 'invocation', projectId, expiresAt: waitUntil, queueMax, at });
-      sessions.open({ ...wanted, id: sessionId, params: sessionParams, expiresAt });
+      const session = { keepAlive: 0, extensionId: null, timeoutMs: null } as const;
+      sessions.open({ ...wanted, ...session, id: sessionId, params: sessionParams, expiresAt });
       const row = must(insert.get({ ...wanted, expiresAt }), 'returned row');
       crashPoint('accept-invocation');
       emit(tx, 'pending', row);

@@ -3,20 +3,24 @@
  * work stays PENDING until that instance renews the lease: only then it is known to have come, and
  * may be run. A lease that ends before is undone, and the work waits again; one that ends after it
  * without an outcome ends its work FAILED: a handler has side effects that we cannot see, so it is
- * never run twice.
+ * never run twice. A session is RUNNING later, when its Chrome is ready: session-life.ts.
  *   ready --lease--> offered --renew--> running --complete--> (gone);  running --silence--> (gone)
  *   offered --silence, caller left--> ready
  */
-import { Fault } from '../../../proto/errors.ts';
-import type { Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
+import type { LeasedWork, LeaseOps } from '../types/leases.ts';
 import { BUILD_TIMEOUT_MS, buildMoves } from './builds.ts';
 import { invocationMoves } from './invocations.ts';
 import { offers } from './offers.ts';
-import { JOB_COLUMNS, type JobRow, queueOf } from './queue.ts';
+import {
+  EXPIRY_GRACE_MS,
+  JOB_COLUMNS,
+  type JobRow,
+  jobByLease,
+  onlyLive,
+  queueOf,
+} from './queue.ts';
+import { sessionMoves } from './sessions.ts';
 import type { Tx } from './tx.ts';
-
-/** Ours: the runner ends what is over; core ends what such a runner forgot. */
-const EXPIRY_GRACE_MS = 30_000;
 
 const LOST = { code: 'INTERNAL_ERROR', message: 'The runner was lost.' } as const;
 
@@ -29,10 +33,12 @@ type HolderNames = 'registerRunner' | 'renewLeases' | 'recoverWork' | 'sweepWork
 function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
   const { db } = tx;
   const moves = movesOf(tx);
-  const isLive = liveness(tx);
+  const checkLive = onlyLive(tx);
   const register = db.prepare<[object]>(`
-    INSERT INTO runners (id, instance_id, updated_at) VALUES (@runnerId, @instanceId, @at)
-    ON CONFLICT (id) DO UPDATE SET instance_id = @instanceId, updated_at = @at`);
+    INSERT INTO runners (id, instance_id, address, updated_at)
+    VALUES (@runnerId, @instanceId, @address, @at)
+    ON CONFLICT (id) DO UPDATE
+      SET instance_id = @instanceId, address = @address, updated_at = @at`);
   // Index jobs_by_runner.
   const ofOthers = db.prepare<[object], JobRow>(`
     SELECT ${JOB_COLUMNS} FROM jobs
@@ -62,11 +68,11 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
       recount.run();
     },
     registerRunner(runner) {
-      register.run(runner);
+      register.run({ ...runner, address: runner.address ?? null });
       return ofOthers.all(runner).filter((job) => moves.lose(job, runner.at)).length;
     },
     renewLeases(wanted) {
-      if (!isLive(wanted)) throw superseded();
+      checkLive(wanted);
       const leaseUntil = wanted.at + wanted.leaseMs;
       return wanted.leaseIds.filter((leaseId) => {
         const job = renew.get({ ...wanted, leaseId, leaseUntil });
@@ -80,10 +86,7 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
     },
     sweepWork(wanted) {
       const over = expired.all(wanted);
-      for (const job of over) {
-        const message = moves.isWaiting(job) ? 'No runner was free in time.' : 'Its time was over.';
-        moves.fail(job, { code: 'TIMED_OUT', message }, wanted.at);
-      }
+      for (const job of over) moves.fail(job, overdue(job, moves.isWaiting(job)), wanted.at);
       const gone = lost.all({ ...wanted, max: wanted.max - over.length });
       return over.length + gone.filter((job) => moves.lose(job, wanted.at)).length;
     },
@@ -93,7 +96,7 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
 function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
   const { db, crashPoint } = tx;
   const moves = movesOf(tx);
-  const isLive = liveness(tx);
+  const checkLive = onlyLive(tx);
   const byLease = jobByLease(tx);
   const endedInvocation = db.prepare<[string]>(
     'SELECT 1 FROM invocations WHERE ended_lease_id = ?',
@@ -102,7 +105,7 @@ function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
 
   return {
     leaseWork({ kind, leaseIds, leaseMs, at, ...holder }) {
-      if (!isLive(holder)) throw superseded();
+      checkLive(holder);
       const work: LeasedWork[] = [];
       for (const leaseId of leaseIds) {
         const job = moves.queue.take(kind, { ...holder, leaseId, leaseUntil: at + leaseMs });
@@ -137,24 +140,37 @@ function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
   };
 }
 
-/** The moves of both kinds of work. */
+type Cause = { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string };
+
+/** A session that nobody could start has failed: its own time has not begun. */
+function overdue({ kind, state, releasedAt }: JobRow, isWaiting: boolean): Cause {
+  if (releasedAt !== null) {
+    return { code: 'INTERNAL_ERROR', message: 'Its runner did not end it in time.' };
+  }
+  if (!isWaiting) return { code: 'TIMED_OUT', message: 'Its time was over.' };
+  if (kind !== 'session') return { code: 'TIMED_OUT', message: 'No runner was free in time.' };
+  const isOpening = state === 'running';
+  const message = isOpening ? 'Its browser was not ready in time.' : 'No runner was free in time.';
+  return { code: 'INTERNAL_ERROR', message };
+}
+
+/** The moves of every kind of work. */
 function movesOf(tx: Tx) {
   const queue = queueOf(tx);
   const invocations = invocationMoves(tx);
   const builds = buildMoves(tx);
+  const sessions = sessionMoves(tx);
 
   const isWaiting = ({ kind, id }: JobRow) =>
-    kind === 'invocation' ? invocations.isPending(id) : builds.isPending(id);
+    ({ invocation: invocations, build: builds, session: sessions })[kind].isPending(id);
 
   /** Ends a job's work without an outcome from its runner. */
-  function fail(
-    job: JobRow,
-    cause: { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string },
-    at: number,
-  ): void {
+  function fail(job: JobRow, cause: Cause, at: number): void {
     const end = { id: job.id, outcome: { kind: 'failure', cause }, leaseId: null, at } as const;
+    const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
     if (job.kind === 'invocation') invocations.end({ ...end, sessionStartedAt: null });
-    else builds.end(end);
+    else if (job.kind === 'build') builds.end(end);
+    else sessions.end({ id: job.id, status, reason: cause.message, at });
     queue.drop(job);
   }
 
@@ -165,8 +181,9 @@ function movesOf(tx: Tx) {
     offer: offers(tx),
     isWaiting,
     fail,
-    /** Its runner has it: to RUNNING, once. */
+    /** Its runner has it: to RUNNING, once. A session is RUNNING when its runner says so. */
     start({ id, kind }: JobRow, at: number): void {
+      if (kind === 'session') return;
       const expiresAt =
         kind === 'invocation'
           ? invocations.start(id, at)
@@ -181,20 +198,4 @@ function movesOf(tx: Tx) {
       return hasRun;
     },
   };
-}
-
-function jobByLease({ db }: Tx): (leaseId: string) => JobRow | undefined {
-  const select = db.prepare<[string], JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE lease_id = ?`);
-  return (leaseId) => select.get(leaseId);
-}
-
-function liveness({ db }: Tx): (holder: Holder) => boolean {
-  const select = db.prepare<[object]>(
-    'SELECT 1 FROM runners WHERE id = @runnerId AND instance_id = @instanceId',
-  );
-  return ({ runnerId, instanceId }) => select.get({ runnerId, instanceId }) !== undefined;
-}
-
-function superseded(): Fault {
-  return new Fault('LEASE_LOST', 'This runner instance is not registered, or a newer one is.');
 }

@@ -14,6 +14,7 @@ import { logOps } from './logs.ts';
 import { projectOps } from './projects.ts';
 import { replayOps } from './replays.ts';
 import { retentionOps } from './retention.ts';
+import { sessionLifeOps } from './session-life.ts';
 import { sessionOps } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
@@ -29,6 +30,7 @@ export function allOps(tx: Tx): StoreOps {
     ...retentionOps(tx),
     ...projectOps(tx),
     ...sessionOps(tx),
+    ...sessionLifeOps(tx),
     ...buildOps(tx),
     ...functionOps(tx),
     ...invocationOps(tx),

@@ -12,6 +12,9 @@ import type { Tx } from './tx.ts';
  */
 const BUILDS_CAP = 2;
 
+/** None of its own: those that live are counted when one is created, released ones are not. */
+const SESSIONS_CAP = 2 ** 31;
+
 const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,
   created_at AS createdAt, updated_at AS updatedAt`;
 
@@ -44,7 +47,7 @@ export function projectOps({ db }: Tx): ProjectOps {
       if (insert.run(project).changes > 0) {
         addQueue.run('invocation', project.id, project.concurrency);
         addQueue.run('build', project.id, BUILDS_CAP);
-        addQueue.run('session', project.id, project.concurrency);
+        addQueue.run('session', project.id, SESSIONS_CAP);
       }
       return must(byName.get(project.name), 'project just made');
     },

@@ -6,7 +6,7 @@
  *   ready --take--> running --drop--> (gone);  running --putBack--> ready;  ready --drop--> (gone)
  */
 import { Fault } from '../../../proto/errors.ts';
-import type { WorkKind } from '../types/leases.ts';
+import type { Holder, WorkKind } from '../types/leases.ts';
 import type { Tx } from './tx.ts';
 
 export type JobRow = {
@@ -17,10 +17,15 @@ export type JobRow = {
   leaseId: string | null;
   leaseUntil: number | null;
   expiresAt: number;
+  /** A user asked for its end. */
+  releasedAt: number | null;
 };
 
 export const JOB_COLUMNS = `id, kind, project_id AS projectId, state, lease_id AS leaseId,
-  lease_until AS leaseUntil, expires_at AS expiresAt`;
+  lease_until AS leaseUntil, expires_at AS expiresAt, released_at AS releasedAt`;
+
+/** Ours: the runner ends what is over; core ends what such a runner forgot. */
+export const EXPIRY_GRACE_MS = 30_000;
 
 export type NewJob = {
   id: string;
@@ -43,7 +48,10 @@ export type Queue = {
   add(job: NewJob): void;
   /** The next job of that kind, running under the lease. */
   take(kind: WorkKind, lease: Lease): JobRow | undefined;
+  find(id: string): JobRow | undefined;
   expireAt(id: string, at: number): void;
+  /** Its runner is to end it, by `endBy` at the latest. False when it was asked before. */
+  release(job: JobRow, wanted: { at: number; endBy: number }): boolean;
   /** It waits again, for what is left of its patience. */
   putBack(job: JobRow): void;
   /** Its resource has ended. */
@@ -73,7 +81,9 @@ export function queueOf(tx: Tx): Queue {
       if (job) sql.countTaken.run(kind, projectId);
       return job;
     },
+    find: (id) => sql.find.get(id),
     expireAt: (id, at) => void sql.expireAt.run(at, id),
+    release: ({ id }, wanted) => sql.release.run({ ...wanted, id }).changes > 0,
     putBack(job) {
       sql.putBack.run(job.id);
       sql.countPutBack.run(job.kind, job.projectId);
@@ -98,12 +108,16 @@ function jobStatements({ db }: Tx) {
       WHERE kind = @kind AND project_id = @projectId AND state = 'ready' ORDER BY id LIMIT 1)
     RETURNING ${JOB_COLUMNS}`); // index jobs_ready
   const expireAt = db.prepare<[number, string]>('UPDATE jobs SET expires_at = ? WHERE id = ?');
+  const find = db.prepare<[string], JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`);
+  const release = db.prepare<[object]>(`
+    UPDATE jobs SET released_at = @at, expires_at = MIN(expires_at, @endBy)
+    WHERE id = @id AND released_at IS NULL`);
   const putBack = db.prepare<[string]>(`
     UPDATE jobs SET state = 'ready', runner_id = NULL, instance_id = NULL, lease_id = NULL,
       lease_until = NULL
     WHERE id = ?`);
   const remove = db.prepare<[string]>('DELETE FROM jobs WHERE id = ?');
-  return { insert, take, expireAt, putBack, remove };
+  return { insert, take, find, expireAt, release, putBack, remove };
 }
 
 function countStatements({ db }: Tx) {
@@ -138,4 +152,21 @@ function countStatements({ db }: Tx) {
       RETURNING ready`)
     .pluck();
   return { waiting, countIn, nextProject, countTaken, countPutBack, countOut };
+}
+
+export function jobByLease({ db }: Tx): (leaseId: string) => JobRow | undefined {
+  // Index jobs_by_lease.
+  const select = db.prepare<[string], JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE lease_id = ?`);
+  return (leaseId) => select.get(leaseId);
+}
+
+/** Throws LEASE_LOST for an instance that is not the runner's newest. */
+export function onlyLive({ db }: Tx): (holder: Holder) => void {
+  const select = db.prepare<[object]>(
+    'SELECT 1 FROM runners WHERE id = @runnerId AND instance_id = @instanceId',
+  );
+  return ({ runnerId, instanceId }) => {
+    if (select.get({ runnerId, instanceId })) return;
+    throw new Fault('LEASE_LOST', 'This runner instance is not registered, or a newer one is.');
+  };
 }

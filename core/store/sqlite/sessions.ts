@@ -1,25 +1,31 @@
 /**
  * Sessions in SQLite, with their moves: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR
  * (PENDING may end at once). The moves are called inside the operation that moves the session's
- * invocation.
+ * invocation, or the session itself where a user started it.
  */
 import type { SessionOps, SessionRow, SessionStatus } from '../types/sessions.ts';
 import type { Tx } from './tx.ts';
 
-type Flat = Omit<SessionRow, 'keepAlive'> & { keepAlive: number };
+export type StoredSession = Omit<SessionRow, 'keepAlive'> & { keepAlive: number };
 
-const COLUMNS = `id, project_id AS projectId, status, region, context_id AS contextId,
-  keep_alive AS keepAlive, proxy_bytes AS proxyBytes, user_metadata AS userMetadata, params,
+export const SESSION_COLUMNS = `id, project_id AS projectId, status, region,
+  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes, user_metadata AS userMetadata, params,
   created_at AS createdAt, updated_at AS updatedAt, started_at AS startedAt, ended_at AS endedAt,
-  expires_at AS expiresAt`;
+  expires_at AS expiresAt, end_reason AS endReason`;
 
 export function sessionOps({ db }: Tx): SessionOps {
-  const byId = db.prepare<[object], Flat>(`
-    SELECT ${COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
-  const newest = db.prepare<[object], Flat>(`
-    SELECT ${COLUMNS} FROM sessions
+  const byId = db.prepare<[object], StoredSession>(`
+    SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
+  const newest = db.prepare<[object], StoredSession>(`
+    SELECT ${SESSION_COLUMNS} FROM sessions
     WHERE project_id = @projectId AND (@status IS NULL OR status = @status)
     ORDER BY id DESC LIMIT @max`); // index sessions_by_project
+  const byMetadata = db.prepare<[object], StoredSession>(`
+    SELECT ${SESSION_COLUMNS} FROM sessions
+    WHERE id IN (SELECT session_id FROM session_metadata
+        WHERE project_id = @projectId AND path = @path AND value = @value)
+      AND (@status IS NULL OR status = @status)
+    ORDER BY id DESC LIMIT @max`);
   const logs = db
     .prepare<[string], string>(
       'SELECT entry FROM session_logs WHERE session_id = ? ORDER BY number',
@@ -32,15 +38,20 @@ export function sessionOps({ db }: Tx): SessionOps {
   return {
     getSession(wanted) {
       const row = byId.get(wanted);
-      return row && whole(row);
+      return row && wholeSession(row);
     },
-    listSessions: (wanted) => newest.all({ ...wanted, status: wanted.status ?? null }).map(whole),
+    listSessions({ metadata, ...rest }) {
+      const wanted = { ...rest, status: rest.status ?? null };
+      if (!metadata) return newest.all(wanted).map(wholeSession);
+      const { keys, value } = metadata;
+      return byMetadata.all({ ...wanted, path: JSON.stringify(keys), value }).map(wholeSession);
+    },
     listSessionLogs: (sessionId) => logs.all(sessionId),
     listRecordings: (sessionId) => recordings.all(sessionId),
   };
 }
 
-function whole(row: Flat): SessionRow {
+export function wholeSession(row: StoredSession): SessionRow {
   return { ...row, keepAlive: row.keepAlive === 1 };
 }
 
@@ -51,36 +62,106 @@ export type NewSession = {
   contextId: string | null;
   userMetadata: string | null;
   params: string;
+  /** As SQLite has booleans. */
+  keepAlive: 0 | 1;
+  extensionId: string | null;
+  /** From its start; null for an invocation's. */
+  timeoutMs: number | null;
   at: number;
   expiresAt: number;
 };
 
-/** What happens to a session inside a larger operation. */
-export type SessionMoves = {
-  open(session: NewSession): void;
-  start(wanted: { id: string; at: number; expiresAt: number }): void;
-  /** `startedAt`: when its Chrome was ready, where known. Once ended it stays as it is. */
-  end(wanted: { id: string; status: SessionStatus; startedAt: number | null; at: number }): void;
+export type SessionEnd = {
+  id: string;
+  status: SessionStatus;
+  /** When its Chrome was ready, where the invocation's runner said so only now. */
+  startedAt?: number | null;
+  /** One sentence for its user. */
+  reason?: string;
+  proxyBytes?: number;
+  /** The lease whose runner said so. */
+  leaseId?: string;
+  at: number;
 };
 
-export function sessionMoves({ db }: Tx): SessionMoves {
+/** What happens to a session inside a larger operation. */
+export type SessionMoves = {
+  isPending(id: string): boolean;
+  open(session: NewSession): void;
+  /** With its invocation. */
+  start(wanted: { id: string; at: number; expiresAt: number }): void;
+  /** One that a user started; gives when its time is over. Undefined when it was not PENDING. */
+  startOwn(id: string, at: number): number | undefined;
+  /** Once ended it stays as it is. */
+  end(wanted: SessionEnd): void;
+};
+
+export function sessionMoves(tx: Tx): SessionMoves {
+  const { db, wake } = tx;
+  const addMetadata = metadataIndex(tx);
+  const pending = db.prepare<[string]>(
+    `SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`,
+  );
   const open = db.prepare<[NewSession]>(`
-    INSERT INTO sessions (id, project_id, status, region, context_id, user_metadata, params,
-      created_at, updated_at, expires_at)
-    VALUES (@id, @projectId, 'PENDING', @region, @contextId, @userMetadata, @params,
-      @at, @at, @expiresAt)`);
-  const start = db.prepare<[object]>(`
-    UPDATE sessions SET status = 'RUNNING', started_at = @at, updated_at = @at,
-      expires_at = @expiresAt
-    WHERE id = @id AND status = 'PENDING'`);
+    INSERT INTO sessions (id, project_id, status, region, context_id, extension_id, keep_alive,
+      user_metadata, params, timeout_ms, created_at, updated_at, expires_at)
+    VALUES (@id, @projectId, 'PENDING', @region, @contextId, @extensionId, @keepAlive,
+      @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
+  const start = db
+    .prepare<[object], number>(`
+      UPDATE sessions SET status = 'RUNNING', started_at = @at, updated_at = @at,
+        expires_at = COALESCE(@expiresAt, @at + timeout_ms)
+      WHERE id = @id AND status = 'PENDING'
+      RETURNING expires_at`)
+    .pluck();
   const end = db.prepare<[object]>(`
     UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
+      end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
       ended_at = @at, updated_at = @at
     WHERE id = @id AND status IN ('PENDING', 'RUNNING')`);
 
   return {
-    open: (session) => void open.run(session),
-    start: (wanted) => void start.run(wanted),
-    end: (wanted) => void end.run(wanted),
+    isPending: (id) => pending.get(id) !== undefined,
+    open(session) {
+      open.run(session);
+      addMetadata(session);
+    },
+    start(wanted) {
+      start.get(wanted);
+      wake('sessions');
+    },
+    startOwn(id, at) {
+      const expiresAt = start.get({ id, at, expiresAt: null });
+      wake('sessions');
+      return expiresAt;
+    },
+    end({ startedAt = null, reason = null, proxyBytes = 0, leaseId = null, ...wanted }: Ended) {
+      end.run({ ...wanted, startedAt, reason, proxyBytes, leaseId });
+      wake('sessions');
+    },
   };
+}
+
+type Ended = Omit<SessionEnd, 'reason' | 'leaseId'> & {
+  reason?: string | null;
+  leaseId?: string | null;
+};
+
+/** Writes down each text of a session's metadata, with the keys that lead to it. */
+function metadataIndex({ db }: Tx): (session: NewSession) => void {
+  const insert = db.prepare<[object]>(`
+    INSERT INTO session_metadata (project_id, path, value, session_id)
+    VALUES (@projectId, @path, @value, @id)`);
+  return ({ id, projectId, userMetadata }) => {
+    if (userMetadata === null) return;
+    for (const [keys, value] of textsOf(JSON.parse(userMetadata), [])) {
+      insert.run({ id, projectId, path: JSON.stringify(keys), value });
+    }
+  };
+}
+
+function textsOf(value: unknown, keys: string[]): [string[], string][] {
+  if (typeof value === 'string') return [[keys, value]];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([key, member]) => textsOf(member, [...keys, key]));
 }

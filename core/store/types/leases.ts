@@ -1,4 +1,4 @@
-/** Work under leases: invocations and builds that runners take, prolong and end. */
+/** Work under leases: invocations, builds and sessions that runners take, prolong and end. */
 import type { BuildCause } from './builds.ts';
 import type { LeasedContext } from './context-content.ts';
 import type { InvocationCause } from './invocations.ts';
@@ -77,7 +77,7 @@ export type LeaseOps = {
    * The only live instance from now on. What earlier ones ran ends as lost, what never came to them
    * waits again; answers how much ended.
    */
-  registerRunner(runner: Holder & { at: number }): number;
+  registerRunner(runner: Holder & { address?: string | undefined; at: number }): number;
   /**
    * Offers up to as many as there are lease ids, fair over projects. Each stays PENDING until its
    * lease is first renewed. LEASE_LOST when superseded.
@@ -87,7 +87,10 @@ export type LeaseOps = {
   ): LeasedWork[];
   /** Undoes leases whose caller left before it heard of them. What runs is left alone. */
   putBackWork(leaseIds: string[]): void;
-  /** Those that are still held, prolonged. The first time moves the work to RUNNING. */
+  /**
+   * Those that are still held, prolonged. The first time moves the work to RUNNING; a session waits
+   * for startSession.
+   */
   renewLeases(wanted: Holder & { leaseIds: string[]; leaseMs: number; at: number }): string[];
   /** What a live lease is for. */
   findLease(leaseId: string): { kind: WorkKind; id: string; projectId: string } | undefined;

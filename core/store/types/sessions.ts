@@ -19,6 +19,8 @@ export type SessionRow = {
   startedAt: number | null;
   endedAt: number | null;
   expiresAt: number;
+  /** Why it ended, one sentence. */
+  endReason: string | null;
 };
 
 export type RecordingRow = {
@@ -34,6 +36,8 @@ export type SessionOps = {
   listSessions(wanted: {
     projectId: string;
     status: SessionStatus | undefined;
+    /** Only those whose metadata has that text under these keys. */
+    metadata?: { keys: string[]; value: string } | undefined;
     max: number;
   }): SessionRow[];
   /** JSON of one SessionLog each, oldest first. */
