@@ -42,6 +42,8 @@ export type CoreConfig = {
   webhookRule: Rule;
   /** TABERN_WEBHOOK_RATE, 50: deliveries a second of one webhook. */
   webhookRatePerS: number;
+  /** TABERN_DOWNLOAD_DAYS, 30: how long what pages downloaded is kept. */
+  downloadDays: number;
   /** TABERN_CRASH_AT, `name:n`: fault tests only. */
   crashAt: string | undefined;
 };
@@ -62,6 +64,7 @@ export function readCoreConfig(env: Env): CoreConfig {
     webhookRatePerS: integer(env, 'TABERN_WEBHOOK_RATE', {
       ...{ default: RATE_PER_S, min: 1, max: 1_000 },
     }),
+    downloadDays: integer(env, 'TABERN_DOWNLOAD_DAYS', { default: 30, min: 1, max: 3_650 }),
     crashAt: crashAt(env),
   };
 }

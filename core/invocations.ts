@@ -10,6 +10,7 @@ import type {
 } from '../proto/gen/tabern/v1/invocations.pb.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
+import { extensionOf, findExtension } from './extensions.ts';
 import { isId, newId } from './ids.ts';
 import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
@@ -60,6 +61,8 @@ export function invocationService(
       const params = await checks.params(version, given);
       const contextId = contextOf(session);
       if (contextId !== null) await findContext(store, { id: contextId, projectId });
+      const extensionId = extensionOf(session);
+      if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
       const at = now();
       const row = await store.acceptInvocation({
         ...{ id: newId(), sessionId: newId(), projectId, functionId, versionId: version.id },

@@ -16,6 +16,9 @@ const BATCH = 500;
 /** Deliveries of one webhook that wait. Source: spec/webhooks.md 3.9. */
 const PENDING_MAX = 100_000;
 
+/** Cleans what belongs to a part of core; stops in between when the signal aborts. */
+export type Cleaner = (signal: AbortSignal) => Promise<void>;
+
 type Options = {
   store: Pick<Store, 'purgeEvents' | 'backlogs' | 'skipBacklog'>;
   log: Log;
@@ -24,17 +27,22 @@ type Options = {
 };
 
 /** Cleans once a minute until it is disposed of. */
-export function startJanitor(options: Options): AsyncDisposable {
+export function startJanitor(
+  options: Options & { cleaners?: readonly Cleaner[] },
+): AsyncDisposable {
+  const all: Cleaner[] = [(aborted) => clean(options, aborted), ...(options.cleaners ?? [])];
   const closing = new AbortController();
   const { signal } = closing;
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await sleep(PERIOD_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
-      await clean(options, signal).catch((error: unknown) => {
-        options.log.error({ err: error }, 'cleaning failed');
-      });
+      for (const cleaner of all) {
+        if (signal.aborted) return;
+        await cleaner(signal).catch((error: unknown) => {
+          options.log.error({ err: error }, 'cleaning failed');
+        });
+      }
     }
   }
 

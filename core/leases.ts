@@ -17,6 +17,8 @@ import { notBuilt } from '../proto/rpc.ts';
 import type { MachineCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
 import { type ContentOptions, contextWork, saveContext } from './context-content.ts';
+import { addDownload } from './downloads.ts';
+import { extensionWork } from './extensions.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
 import { sessionLeases } from './session-leases.ts';
@@ -109,7 +111,7 @@ export function runnerService(
     saveContext: (request) => saveContext(options, request),
     ...sessionLeases(options),
     appendSessionLogs: notBuilt,
-    addDownload: notBuilt,
+    addDownload: (request) => addDownload(options, request),
     addRecording: notBuilt,
 
     async completeInvocation({ leaseId, outcome, sessionStartMs }) {
@@ -190,12 +192,13 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     return { leaseId, item: { $case: 'build', value } };
   }
   const context = work.context && (await contextWork(options, work.context));
+  const extension = work.extension && extensionWork(work.extension);
   if (work.kind === 'session') {
     const signingKey = signingKeys.of(id);
     const { keepAlive, params: sessionParamsJson } = work;
     const value = {
       ...{ sessionId: id, projectId, sessionParamsJson, timeoutMs, keepAlive, signingKey },
-      ...{ context, extension: undefined },
+      ...{ context, extension },
     };
     return { leaseId, item: { $case: 'session', value } };
   }
@@ -205,7 +208,7 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     ...{ bundleSha256, timeoutMs, region },
     paramsJson: work.params,
     sessionParamsJson: work.sessionParams,
-    ...{ signingKey: signingKeys.of(sessionId), context, extension: undefined },
+    ...{ signingKey: signingKeys.of(sessionId), context, extension },
   };
   return { leaseId, item: { $case: 'invocation', value } };
 }

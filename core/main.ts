@@ -16,6 +16,7 @@ import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
 import { schedulerClock } from './clock.ts';
 import type { CoreConfig } from './config.ts';
+import { fileCleaner } from './file-retention.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { newId } from './ids.ts';
 import { startJanitor } from './janitor.ts';
@@ -92,7 +93,9 @@ export async function startCore(
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, sweepMs }));
-  opened.use(startJanitor({ store, log, now }));
+  const downloadsKeptMs = config.downloadDays * 86_400_000;
+  const cleaners = [fileCleaner({ store, files, log, now, downloadsKeptMs })];
+  opened.use(startJanitor({ store, log, now, cleaners }));
   const checks = opened.use(openChecks());
   const closing = new AbortController();
   const handlers = allHandlers({

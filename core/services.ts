@@ -1,7 +1,7 @@
 /** Every service of core, behind its door: who may enter which is decided here and nowhere else. */
 import type { BlockList } from 'node:net';
 import type { Log } from '../proto/log.ts';
-import { type Definition, type Handlers, notBuilt } from '../proto/rpc.ts';
+import type { Definition, Handlers } from '../proto/rpc.ts';
 import { type AllHandlers, SERVICES } from '../proto/services.ts';
 import type { Authenticate } from './auth.ts';
 import type { BlobFiles } from './blobs/files.ts';
@@ -22,6 +22,8 @@ import { contextLinks } from './context-links.ts';
 import { contextService } from './contexts.ts';
 import { deliveryService } from './deliveries.ts';
 import type { Rule } from './delivery/disable.ts';
+import { downloadService } from './downloads.ts';
+import { extensionService } from './extensions.ts';
 import { functionHandlers } from './functions.ts';
 import { invocationService } from './invocations.ts';
 import type { KeyPool } from './keys/pool.ts';
@@ -102,8 +104,8 @@ export function allHandlers(parts: Parts): AllHandlers {
       ...behind(ofUsers, sessions, onlyProjects),
       ...behind({ locateSession }, located, onlyGateways),
     },
-    downloads: unbuilt(SERVICES.downloads),
-    extensions: unbuilt(SERVICES.extensions),
+    downloads: behind(SERVICES.downloads, downloadService(content), onlyProjects),
+    extensions: behind(SERVICES.extensions, extensionService(content), onlyProjects),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     webhooks: behind(
@@ -119,9 +121,4 @@ export function allHandlers(parts: Parts): AllHandlers {
       onlyGateways,
     ),
   };
-}
-
-/** Refuses all its calls. */
-function unbuilt<D extends Definition>(definition: D): Handlers<D> {
-  return Object.fromEntries(Object.keys(definition).map((name) => [name, notBuilt])) as never;
 }

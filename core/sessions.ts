@@ -124,7 +124,7 @@ async function wanted(
   const extensionId = (request.extensionId ?? browserSettings?.extensionId)?.toLowerCase() ?? null;
   await Promise.all([
     contextId === null || findOwn('Context', contextId, store.getContext, projectId),
-    extensionId === null || findOwn('Extension', extensionId, async () => undefined, projectId),
+    extensionId === null || findOwn('Extension', extensionId, store.getExtension, projectId),
   ]);
   const at = now();
   return {

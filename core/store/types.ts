@@ -9,6 +9,8 @@ import type { BuildOps, FunctionOps } from './types/builds.ts';
 import type { ContextContentOps } from './types/context-content.ts';
 import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
+import type { DownloadOps } from './types/downloads.ts';
+import type { ExtensionOps } from './types/extensions.ts';
 import type { InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { ListenerOps } from './types/listeners.ts';
@@ -41,6 +43,8 @@ export type StoreOps = ProjectOps &
   LeaseOps &
   LogOps &
   BlobOps &
+  DownloadOps &
+  ExtensionOps &
   WebhookOps &
   DeliveryOps &
   DeliveryViewOps &

@@ -3,6 +3,7 @@ import { must } from '../../../proto/must.ts';
 import type { LeasedBuild, LeasedInvocation, LeasedWork } from '../types/leases.ts';
 import { BUILD_TIMEOUT_MS } from './builds.ts';
 import { contextMoves } from './context-content.ts';
+import { extensionOffers } from './extensions.ts';
 import type { JobRow } from './queue.ts';
 import type { Tx } from './tx.ts';
 
@@ -14,11 +15,14 @@ type LeasedSessionRow = {
   keepAlive: number;
 };
 
+type OfferedBeside = 'kind' | 'leaseId' | 'context' | 'extension';
+
 /** What a runner needs to do a job. */
 export function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
   const { db } = tx;
   const contexts = contextMoves(tx);
-  const invocation = db.prepare<[string], Omit<LeasedInvocation, 'kind' | 'leaseId' | 'context'>>(`
+  const extensions = extensionOffers(tx);
+  const invocation = db.prepare<[string], Omit<LeasedInvocation, OfferedBeside>>(`
     SELECT invocations.id AS id, invocations.project_id AS projectId,
       invocations.session_id AS sessionId, invocations.version_id AS versionId,
       invocations.params AS params, invocations.timeout_ms AS timeoutMs,
@@ -41,13 +45,16 @@ export function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
     if (kind === 'invocation') {
       const found = must(invocation.get(id), 'function, version and bundle of an invocation');
       const context = contexts.offer(found.sessionId);
-      return { kind, leaseId, ...found, ...(context && { context }) };
+      const extension = extensions(found.sessionId);
+      const loaded = { ...(context && { context }), ...(extension && { extension }) };
+      return { kind, leaseId, ...found, ...loaded };
     }
     if (kind === 'session') {
       const { keepAlive, ...found } = must(session.get(id), 'session of a job');
       const context = contexts.offer(id);
-      const rest = { keepAlive: keepAlive === 1, ...(context && { context }) };
-      return { kind, leaseId, ...found, ...rest };
+      const extension = extensions(id);
+      const loaded = { ...(context && { context }), ...(extension && { extension }) };
+      return { kind, leaseId, ...found, keepAlive: keepAlive === 1, ...loaded };
     }
     const timeoutMs = BUILD_TIMEOUT_MS;
     return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };

@@ -6,6 +6,8 @@ import { contextContentOps } from './context-content.ts';
 import { contextOps } from './contexts.ts';
 import { deliveryOps } from './deliveries.ts';
 import { deliveryViewOps } from './delivery-views.ts';
+import { downloadOps } from './downloads.ts';
+import { extensionOps } from './extensions.ts';
 import { functionOps } from './functions.ts';
 import { invocationOps } from './invocations.ts';
 import { leaseOps } from './leases.ts';
@@ -37,6 +39,8 @@ export function allOps(tx: Tx): StoreOps {
     ...leaseOps(tx),
     ...logOps(tx),
     ...blobOps(tx),
+    ...downloadOps(tx),
+    ...extensionOps(tx),
     ...webhookOps(tx),
   };
 }

@@ -1,6 +1,7 @@
 /** Work under leases: invocations, builds and sessions that runners take, prolong and end. */
 import type { BuildCause } from './builds.ts';
 import type { LeasedContext } from './context-content.ts';
+import type { LeasedExtension } from './extensions.ts';
 import type { InvocationCause } from './invocations.ts';
 
 export type WorkKind = 'invocation' | 'build' | 'session';
@@ -21,6 +22,8 @@ export type LeasedInvocation = {
   region: string;
   /** What its session starts from; absent for none, or for one deleted since. */
   context?: LeasedContext;
+  /** What its session loads; absent for none. */
+  extension?: LeasedExtension;
 };
 
 export type LeasedBuild = {
@@ -43,6 +46,8 @@ export type LeasedSession = {
   keepAlive: boolean;
   /** What it starts from; absent for none, or for one deleted since. */
   context?: LeasedContext;
+  /** What it loads; absent for none. */
+  extension?: LeasedExtension;
 };
 
 export type LeasedWork = LeasedInvocation | LeasedBuild | LeasedSession;
