@@ -5,14 +5,24 @@
  * by pipe, so a slow reader slows its writer and nothing piles up.
  */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import { forwardHeaders } from './headers.ts';
-import { judge, openResolve, ownAddresses, type Rules } from './names.ts';
+import { openResolve, ownAddresses, type Rules } from './names.ts';
+import type { Route } from './routes.ts';
+import {
+  type Aim,
+  aim,
+  dial,
+  type IsBlocked,
+  type Refusal,
+  type Target,
+  whereTo,
+} from './targets.ts';
+import { basicOf } from './upstream.ts';
 
-const CONNECT_TIMEOUT_MS = 15_000;
 /**
  * A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five
  * minutes.
@@ -24,30 +34,29 @@ const KEEP_ALIVE_MS = 60_000;
 const HEADERS_MAX_BYTES = 64 << 10;
 /** Ours: Chrome itself keeps 32 per proxy. */
 const CONNECTIONS_MAX = 512;
-/**
- * Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are
- * judged alike.
- */
-const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
 
 export type Egress = {
   /** Serves one connection from a jail, until it ends. */
   handle(socket: Socket): void;
-  /** Since it was opened: `sent` to the network, `received` from it. */
-  readonly bytes: { sent: number; received: number };
+  /**
+   * Since it was opened: `sent` to the network, `received` from it, `managed` of both through the
+   * operator's proxies.
+   */
+  readonly bytes: { sent: number; received: number; managed: number };
+  /** From now on: which way connections leave, and which are refused. */
+  steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
   /** Drops every connection. */
   close(): void;
 };
 
-type Target = { host: string; port: number; addresses: string[] };
-type Refusal = { code: 400 | 403 | 502; why: string };
-type Way = Rules & { log: Log; agent: Agent; bytes: Egress['bytes'] };
+type Way = Aim & { agent: Agent; bytes: Egress['bytes'] };
 
 /** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
 export function openEgress(options: Pick<Rules, 'allow'> & Partial<Rules> & { log: Log }): Egress {
   const { allow, log, resolve = openResolve(), own = ownAddresses() } = options;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS });
-  const way: Way = { allow, resolve, own, log, agent, bytes: { sent: 0, received: 0 } };
+  const bytes = { sent: 0, received: 0, managed: 0 };
+  const way: Way = { allow, resolve, own, log, agent, bytes, routes: [] };
   const sockets = new Set<Duplex>();
   const server = createServer({
     maxHeaderSize: HEADERS_MAX_BYTES,
@@ -65,7 +74,8 @@ export function openEgress(options: Pick<Rules, 'allow'> & Partial<Rules> & { lo
     });
   });
   return {
-    bytes: way.bytes,
+    bytes,
+    steer: (course) => void Object.assign(way, course),
     handle(socket) {
       if (sockets.size >= CONNECTIONS_MAX) {
         socket.destroy();
@@ -89,27 +99,6 @@ function hold(sockets: Set<Duplex>, socket: Duplex): void {
   socket.on('error', () => socket.destroy()); // a peer that went away is no news
 }
 
-/** Parses, judges: the target with its checked addresses, or the refusal to send. */
-async function aim(way: Way, text: string): Promise<Target | Refusal> {
-  const url = URL.parse(text);
-  if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '') {
-    return { code: 400, why: 'this proxy takes CONNECT host:port and http:// URLs' };
-  }
-  const port = Number(url.port || 80);
-  const verdict = await judge(url.hostname, way);
-  if (verdict.kind === 'unknown') return { code: 502, why: `no address for ${url.hostname}` };
-  if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) {
-    way.log.info({ host: url.hostname, port }, 'egress denied');
-    return {
-      code: 403,
-      why:
-        `${url.host} is not reachable from here: ` +
-        "private addresses, this machine's own and mail ports are closed",
-    };
-  }
-  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, addresses: verdict.addresses };
-}
-
 async function tunnel(
   way: Way,
   asked: { authority: string; socket: Duplex; head: Buffer; sockets: Set<Duplex> },
@@ -117,7 +106,7 @@ async function tunnel(
   const { authority, socket, head, sockets } = asked;
   const isAuthority = /^[^/?#@\s]+:\d{1,5}$/.test(authority);
   const target = isAuthority
-    ? await aim(way, `http://${authority}`)
+    ? await aim(way, `http://${authority}`, 'https')
     : { code: 400 as const, why: 'CONNECT takes host:port' };
   if ('code' in target) {
     socket.end(page(target));
@@ -139,35 +128,20 @@ async function tunnel(
   // each half may end by itself, as TCP allows; what the far end has said is still delivered
   socket.pipe(far).pipe(socket);
   far.on('close', () => {
-    way.bytes.sent += far.bytesWritten;
-    way.bytes.received += far.bytesRead;
+    count(way, target, { sent: far.bytesWritten, received: far.bytesRead });
     (socket as Socket).destroySoon();
   });
   socket.on('close', () => far.destroy());
 }
 
-/** Connects to the checked addresses, whichever answers first; undefined when none does. */
-async function dial(target: Target): Promise<Socket | undefined> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), CONNECT_TIMEOUT_MS);
-  const socket = connect({ ...whereTo(target), noDelay: true, allowHalfOpen: true });
-  socket.once('connect', () => resolve(true)).on('error', () => resolve(false));
-  const isConnected = await promise;
-  clearTimeout(timer);
-  if (isConnected) return socket;
-  socket.destroy();
-  return undefined;
-}
-
-/** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */
-function whereTo({ host, port, addresses }: Target) {
-  const lookup: LookupFunction = (_host, _options, answer) => {
-    answer(
-      null,
-      addresses.map((address) => ({ address, family: isIP(address) })),
-    );
-  };
-  return { host, port, lookup, autoSelectFamily: true };
+function count(
+  { bytes }: Way,
+  { via }: Target,
+  { sent = 0, received = 0 }: { sent?: number; received?: number },
+): void {
+  bytes.sent += sent;
+  bytes.received += received;
+  if (via?.upstream.isManaged) bytes.managed += sent + received;
 }
 
 async function forward(way: Way, from: IncomingMessage, to: ServerResponse): Promise<void> {
@@ -184,21 +158,18 @@ async function pass(
 ): Promise<void> {
   const url = new URL(from.url ?? '');
   const { promise: done, resolve: end } = Promise.withResolvers<void>();
+  const { headers, ...where } = routed(way, target, url);
   const far = request({
-    ...whereTo(target),
-    agent: way.agent,
+    ...where,
+    headers: [...forwardHeaders(from.rawHeaders), 'connection', 'keep-alive', ...headers],
     method: from.method,
-    path: url.pathname + url.search,
-    headers: [...forwardHeaders(from.rawHeaders), 'connection', 'keep-alive'],
     setHost: false,
     timeout: IDLE_TIMEOUT_MS,
   });
   far.on('timeout', () => far.destroy(new Error('idle')));
   far.on('response', (answer) => {
     to.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwardHeaders(answer.rawHeaders));
-    answer.on('data', (bytes: Buffer) => {
-      way.bytes.received += bytes.length;
-    });
+    answer.on('data', ({ length }: Buffer) => count(way, target, { received: length }));
     pipeline(answer, to, () => end());
   });
   far.on('error', () => {
@@ -209,11 +180,32 @@ async function pass(
     else end(refuse(to, { code: 502, why: `${target.host} does not answer` }));
   });
   to.on('close', () => far.destroy());
-  from.on('data', (bytes: Buffer) => {
-    way.bytes.sent += bytes.length;
-  });
+  from.on('data', ({ length }: Buffer) => count(way, target, { sent: length }));
   from.pipe(far);
   await done;
+}
+
+/** To the site, to the proxy that fetches from it, or over a tunnel through the proxy. */
+function routed({ agent }: Way, target: Target, url: URL) {
+  const { via } = target;
+  const path = url.pathname + url.search;
+  if (via === undefined) return { ...whereTo(target), agent, path, headers: [] };
+  if (via.upstream.protocol !== 'http') {
+    const createConnection = (
+      _options: unknown,
+      done: (error: Error | null, socket: Duplex) => void,
+    ) => {
+      void dial(target).then((socket) => {
+        if (socket) done(null, socket);
+        else done(new Error('the proxy refused'), undefined as never);
+      });
+      return undefined;
+    };
+    return { host: target.host, path, createConnection, headers: [] };
+  }
+  const basic = basicOf(via.upstream);
+  const headers = basic === undefined ? [] : ['proxy-authorization', basic];
+  return { ...whereTo(via.at), agent, path: url.href, headers };
 }
 
 function fail(to: ServerResponse, error: unknown, log: Log): void {

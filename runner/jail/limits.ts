@@ -21,6 +21,8 @@ export type JailLimits = {
    * root).
    */
   processes?: number;
+  /** How far it steps back behind others for the processor: 0 to 19. */
+  nice?: number;
 };
 
 /**
@@ -52,9 +54,12 @@ export function limitArgv(
   limits: JailLimits,
   hasOwnUid: boolean,
 ): string[] {
-  if (prlimit === undefined) return [];
   const { dataBytes, files, fileBytes, processes } = limits;
+  const nice = limits.nice === undefined ? undefined : findProgram('nice');
+  const behind = nice === undefined ? [] : [nice, '-n', String(limits.nice)];
+  if (prlimit === undefined) return behind;
   return [
+    ...behind,
     prlimit,
     '--core=0',
     `--nofile=${files}`,
