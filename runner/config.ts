@@ -24,6 +24,12 @@ export type Config = {
   chromeSpares: number;
   /** TABERN_INVOCATIONS_MAX, 4: invocations that run at once. */
   invocationsMax: number;
+  /** TABERN_SESSIONS_MAX, 25: sessions that run at once, beside invocations'. */
+  sessionsMax: number;
+  /** TABERN_SESSION_GRACE_MS, 3000: for a client to come back after the last one has left. */
+  sessionGraceMs: number;
+  /** TABERN_RUNNER_LISTEN: where gateways on other machines reach sessions; none: a socket file. */
+  listen: { host: string; port: number } | undefined;
   /** TABERN_BUILDS_MAX, 1: builds that run at once. */
   buildsMax: number;
   /** TABERN_HOST_SPARES, 1: started function hosts that wait for a project. */
@@ -49,12 +55,32 @@ export function readConfig(env: Env = process.env): Config {
     chrome: text(env, 'TABERN_CHROME'),
     chromeSpares: count('TABERN_CHROME_SPARES', 2, 0),
     invocationsMax: count('TABERN_INVOCATIONS_MAX', 4, 1),
+    sessionsMax: count('TABERN_SESSIONS_MAX', 25, 1),
+    sessionGraceMs: integer(env, 'TABERN_SESSION_GRACE_MS', {
+      default: 3_000,
+      min: 0,
+      max: 60_000,
+    }),
+    listen: address(env, 'TABERN_RUNNER_LISTEN'),
     buildsMax: count('TABERN_BUILDS_MAX', 1, 1),
     hostSpares: count('TABERN_HOST_SPARES', 1, 0),
     allow: cidrs(env, 'TABERN_BROWSER_ALLOW_CIDRS'),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     env,
   };
+}
+
+/** Gateways dial it as it stands here: so no address that means every interface, and no port 0. */
+function address(env: Env, name: string): Config['listen'] {
+  const value = text(env, name);
+  if (value === undefined) return undefined;
+  const url = URL.parse(`tcp://${value}`);
+  const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const isAnywhere = host === '' || host === '0.0.0.0' || host === '::';
+  if (!url || isAnywhere || !Number(url.port) || value !== `${url.hostname}:${url.port}`) {
+    throw new ConfigError(`${name} must be host:port, as gateways reach this machine`);
+  }
+  return { host, port: Number(url.port) };
 }
 
 function cidrs(env: Env, name: string): BlockList {

@@ -3,11 +3,11 @@
  * One process per project, and a fresh one, used once, for each introspection.
  */
 import { randomUUID } from 'node:crypto';
-import type { Serves } from './broker.ts';
 import type { Bundle } from './bundles.ts';
 import type { Failure, RunOutcome } from './conversation.ts';
 import type { LogLine } from './host/messages.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
+import type { Serves } from './keyed.ts';
 
 /** One invocation, as a host needs it. */
 export type Invoke = {

@@ -7,7 +7,6 @@
  * INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no bundle, the
  * runner is ending). A lost lease has no outcome: core ended it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   CompleteInvocationRequest,
   CompleteInvocationRequest_Failure,
@@ -18,16 +17,14 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import type { Bundles } from './bundles.ts';
 import { openContext } from './contexts.ts';
+import type { Door } from './door.ts';
 import type { LogLine } from './host/messages.ts';
 import type { Hosts, InvokeOutcome } from './hosts.ts';
+import { patience, tellOutcome } from './outcome.ts';
 import { partsOf } from './parts.ts';
-import { isPassing, openRunLog, type RunLog } from './run-log.ts';
+import { openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 
-/** Ours: between two tries to tell core. */
-const RETRY_MS = 500;
-/** Ours: for the outcome of work that a runner's end cut short, when core may be gone too. */
-const LAST_WORDS_MS = 2_000;
 /** WebSocket close codes; the meaning stands in the reason. */
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
@@ -38,12 +35,15 @@ export type InvocationDeps = {
   bundles: Bundles;
   chromes: Chromes;
   hosts: Pick<Hosts, 'invoke'>;
+  door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
   log: Log;
   now: () => number;
   /** Aborts when the lease is lost: stop, and tell nobody. */
   lost: AbortSignal;
+  /** Aborts when its user wants it to end. */
+  released: AbortSignal;
   /** Aborts when the runner ends before the work did. */
   stopped: AbortSignal;
 };
@@ -65,8 +65,12 @@ export async function runInvocation(
   const { outcome, sessionStartMs, laps } = await run(work, lines, { ...deps, log, leaseId });
   const over = patience(deps);
   await lines.flush(over);
-  if (!deps.lost.aborted)
-    await complete({ leaseId, outcome, sessionStartMs }, { ...deps, log, over });
+  if (!deps.lost.aborted) {
+    const request = { leaseId, outcome, sessionStartMs };
+    await tellOutcome((options) => deps.clients.runners.completeInvocation(request, options), {
+      ...{ call: deps.call, log, over },
+    });
+  }
   log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
 }
 
@@ -95,6 +99,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
     const bundle = deps.bundles.get({ blobId, sha256 }, signal);
     const [opened, found] = await Promise.all([opening, bundle]);
+    using _admitted = deps.door.admit(work.signingKey, opened);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
     const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
     hasBegun = true;
@@ -118,11 +123,11 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
  * A timer of its own, ended with the run: what listens to AbortSignal.timeout is kept alive until
  * the time is over, and with it the session and its Chrome.
  */
-function openDeadline(timeoutMs: number, { lost, stopped }: InvocationDeps) {
+function openDeadline(timeoutMs: number, { lost, released, stopped }: InvocationDeps) {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
   const deadline = late.signal;
-  const signal = AbortSignal.any([lost, stopped, deadline]);
+  const signal = AbortSignal.any([lost, released, stopped, deadline]);
   return { deadline, signal, release: () => clearTimeout(timer) };
 }
 
@@ -188,33 +193,4 @@ function failure(
 
 function whyEnded(deadline: AbortSignal): string {
   return deadline.aborted ? TIMED_OUT : 'the runner is ending';
-}
-
-/** How long core is tried: until the lease is lost; a runner that is ending has a moment only. */
-function patience({ lost, stopped }: InvocationDeps): AbortSignal {
-  return AbortSignal.any([lost, stopped.aborted ? AbortSignal.timeout(LAST_WORDS_MS) : stopped]);
-}
-
-/** Tells core until it listens or it is over. Repeating it changes nothing there. */
-async function complete(
-  request: CompleteInvocationRequest,
-  { clients, call, log, over }: InvocationDeps & { over: AbortSignal },
-): Promise<void> {
-  while (!over.aborted) {
-    try {
-      const { accepted } = await clients.runners.completeInvocation(request, {
-        ...call,
-        signal: over,
-      });
-      if (!accepted) log.warn('the outcome came too late: the lease was lost');
-      return;
-    } catch (error) {
-      if (over.aborted) return;
-      if (!isPassing(error)) {
-        log.error({ err: error }, 'core refused an outcome');
-        return;
-      }
-      await sleep(RETRY_MS);
-    }
-  }
 }

@@ -1,7 +1,8 @@
 /**
  * What this runner holds. Every lease is renewed at a third of its time; one that core does not
  * answer back is lost, and so is every lease when core could not be reached for twice a lease's
- * time, or knows a newer instance of this runner: its work is aborted. held -> dropped | lost.
+ * time, or knows a newer instance of this runner: its work is aborted. A held lease may be released
+ * by a user (releases.ts): it is still held until its work has ended. held -> dropped | lost.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../proto/errors.ts';
@@ -13,12 +14,19 @@ import { retried } from './retry.ts';
 /** Source: RenewLeasesRequest.lease_ids. */
 const RENEW_MAX = 1_000;
 
+export type Ends = {
+  /** Aborts when the lease is lost. */
+  lost: AbortSignal;
+  /** Aborts when a user wants its work to end. */
+  released: AbortSignal;
+};
+
 export type Leases = {
-  /**
-   * From now on it is renewed. The signal aborts when it is lost; dispose when its work has ended.
-   */
-  hold(leaseId: string): Disposable & { lost: AbortSignal };
+  /** From now on it is renewed; dispose when its work has ended. */
+  hold(leaseId: string): Disposable & Ends;
   held(): number;
+  /** These are all whose work shall end, held or on their way here. */
+  release(leaseIds: readonly string[]): void;
   /**
    * Tells core that these have come, and gives those that it still knows: only they may be run.
    * Core offers the others again.
@@ -27,6 +35,8 @@ export type Leases = {
   /** Settles when the signal aborts. */
   renewing: Promise<void>;
 };
+
+type Held = { lost: AbortController; released: AbortController; sureUntil: number };
 
 export function openLeases(options: {
   clients: Pick<Clients, 'runners'>;
@@ -40,7 +50,8 @@ export function openLeases(options: {
   signal: AbortSignal;
 }): Leases {
   const { clients, call, runner, leaseMs, log, now, signal } = options;
-  const held = new Map<string, { lost: AbortController; sureUntil: number }>();
+  const held = new Map<string, Held>();
+  let released: ReadonlySet<string> = new Set();
 
   const renew = async (leaseIds: string[]): Promise<void> => {
     const sureUntil = now() + 2 * leaseMs;
@@ -90,9 +101,22 @@ export function openLeases(options: {
       return new Set(kept.leaseIds);
     },
     hold(leaseId) {
-      const lost = new AbortController();
-      held.set(leaseId, { lost, sureUntil: now() + 2 * leaseMs });
-      return { lost: lost.signal, [Symbol.dispose]: () => void held.delete(leaseId) };
+      const lease = {
+        lost: new AbortController(),
+        released: new AbortController(),
+        sureUntil: now() + 2 * leaseMs,
+      };
+      held.set(leaseId, lease);
+      if (released.has(leaseId)) lease.released.abort(new Error('released'));
+      return {
+        lost: lease.lost.signal,
+        released: lease.released.signal,
+        [Symbol.dispose]: () => void held.delete(leaseId),
+      };
+    },
+    release(leaseIds) {
+      released = new Set(leaseIds);
+      for (const id of leaseIds) held.get(id)?.released.abort(new Error('released'));
     },
   };
 }

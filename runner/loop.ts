@@ -8,7 +8,7 @@ import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import { isSuperseded, type Leases } from './leases.ts';
+import { type Ends, isSuperseded, type Leases } from './leases.ts';
 
 /** Source: LeaseWorkRequest.wait_ms. */
 const WAIT_MS = 25_000;
@@ -18,7 +18,7 @@ const PAUSE_MIN_MS = 100;
 const PAUSE_MAX_MS = 2_000;
 
 export type LoopOptions = {
-  kind: 'INVOCATION' | 'BUILD';
+  kind: 'INVOCATION' | 'BUILD' | 'SESSION';
   /** Places. */
   max: number;
   clients: Pick<Clients, 'runners'>;
@@ -26,7 +26,7 @@ export type LoopOptions = {
   runner: { runnerId: string; instanceId: string };
   leases: Leases;
   /** Does one piece of work; never rejects for a reason of the work. */
-  run(work: Work, lost: AbortSignal): Promise<void>;
+  run(work: Work, ends: Ends): Promise<void>;
   log: Log;
   /** A newer instance of this runner has registered: nothing more is leased. */
   onSuperseded(): void;
@@ -79,7 +79,7 @@ async function lease(options: LoopOptions, max: number): Promise<Work[]> {
 async function start(work: Work, { leases, run, log }: LoopOptions): Promise<void> {
   using lease = leases.hold(work.leaseId);
   try {
-    await run(work, lease.lost);
+    await run(work, lease);
   } catch (error) {
     log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed here');
   }

@@ -54,7 +54,7 @@ export async function openMachine(options: {
   const chromes = openChromePool({
     launch,
     spares: config.chromeSpares,
-    max: config.invocationsMax,
+    max: config.invocationsMax + config.sessionsMax,
     log,
   });
   closing.defer(() => chromes.close());

@@ -22,13 +22,17 @@ import { runBuild } from './build.ts';
 import { openBundles } from './bundles.ts';
 import { ChromeNotFound } from './chrome/find.ts';
 import { type Config, readConfig } from './config.ts';
+import { openDoor } from './door.ts';
 import { runInvocation } from './invocation.ts';
 import { closeInherited } from './jail/inherited.ts';
 import { JailError } from './jail/ladder.ts';
 import { openLeases } from './leases.ts';
 import { workLoop } from './loop.ts';
 import { type Machine, OperatorError, openMachine } from './machine.ts';
+import { followReleases } from './releases.ts';
 import { isPassing } from './run-log.ts';
+import { CONNECT_MS, IDLE_MS } from './session-life.ts';
+import { runSession } from './session-work.ts';
 import { makeRunDir, sweepRuns } from './sweep.ts';
 
 /** EX_CONFIG: nothing that a restart mends. */
@@ -104,7 +108,9 @@ async function lease(options: {
   const now = Date.now;
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
   const runner = { runnerId: await runnerId(config.dataDir), instanceId: randomUUID() };
-  const leaseMs = await register(core, runner, { log, ends });
+  await using door = await openDoor({ where: config.listen ?? join(runDir, 'door.sock'), log });
+  const self = { ...runner, address: door.address };
+  const leaseMs = await register(core, self, { log, ends });
   if (leaseMs === undefined) return;
   const over = new AbortController();
   const superseded = new AbortController();
@@ -114,24 +120,35 @@ async function lease(options: {
   const leases = openLeases({ ...own, leaseMs, now, signal: over.signal });
   log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
 
+  const releases = followReleases({ ...own, leases, signal: over.signal });
   const shared = { ...own, leases, signal: asked };
+  const browsing = { ...core, chromes, door, runDir, log, now, stopped };
+  const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({
       ...shared,
       kind: 'INVOCATION',
       max: config.invocationsMax,
-      async run({ leaseId, item }: Work, lost) {
+      async run({ leaseId, item }: Work, ends) {
         if (item?.$case !== 'invocation') return;
-        const deps = { ...core, bundles, chromes, hosts, runDir, log, now, lost, stopped };
-        await runInvocation(item.value, leaseId, deps);
+        await runInvocation(item.value, leaseId, { ...browsing, bundles, hosts, ...ends });
+      },
+    }),
+    workLoop({
+      ...shared,
+      kind: 'SESSION',
+      max: config.sessionsMax,
+      async run({ leaseId, item }: Work, ends) {
+        if (item?.$case !== 'session') return;
+        await runSession(item.value, leaseId, { ...browsing, times, ending: asked, ...ends });
       },
     }),
     workLoop({
       ...shared,
       kind: 'BUILD',
       max: config.buildsMax,
-      async run({ leaseId, item }: Work, lost) {
+      async run({ leaseId, item }: Work, { lost }) {
         if (item?.$case !== 'build') return;
         const signal = AbortSignal.any([lost, stopped]);
         const deps = { clients, call, hosts, jail, config: build, log, signal };
@@ -140,14 +157,14 @@ async function lease(options: {
     }),
   ]);
   over.abort();
-  await leases.renewing;
+  await Promise.all([leases.renewing, releases]);
   if (superseded.signal.aborted) throw new SupersededError();
 }
 
 /** The lease's time; undefined when the end came first. */
 async function register(
   { clients, call }: Core,
-  runner: { runnerId: string; instanceId: string },
+  runner: { runnerId: string; instanceId: string; address: string },
   { log, ends }: { log: Log; ends: Ends },
 ): Promise<number | undefined> {
   while (!ends.asked.aborted) {

@@ -12,7 +12,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { Log } from '../proto/log.ts';
 import type { Chrome } from './chrome/launch.ts';
 import type { TakeOptions } from './chrome/pool.ts';
-import { openRelay, type Relay } from './chrome/relay.ts';
+import { openRelay, type Relay, type RelayOptions } from './chrome/relay.ts';
 import type { Context } from './contexts.ts';
 
 /** As much of the pool as a session uses. */
@@ -69,6 +69,8 @@ export type SessionOptions = {
   /** What its Chrome is started with, beyond the context; nothing: a spare one will do. */
   wanted?: ((signal: AbortSignal) => Promise<TakeOptions>) | undefined;
   parts?: readonly OpenPart[];
+  /** What the relay is told beside the log. */
+  relay?: Omit<RelayOptions, 'log'>;
 };
 
 /**
@@ -80,7 +82,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const context = await loadContext?.(signal);
   const chrome = await startIn(context, { ...options, wanted }, signal);
   const parts = await openParts(chrome, context, options.parts ?? []);
-  const relay = openRelay(chrome, { log });
+  const relay = openRelay(chrome, { ...options.relay, log });
   const lost = new AbortController();
   let closing: Promise<void> | undefined;
   void chrome.pipe.closed.then(() => {

@@ -10,7 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Broker, openBroker, type Serves } from '../../runner/broker.ts';
+import { type Broker, openBroker } from '../../runner/broker.ts';
+import type { Serves } from '../../runner/keyed.ts';
 
 const test = suite('runner/broker');
 type Scene = AsyncDisposable & { broker: Broker; socketPath: string };

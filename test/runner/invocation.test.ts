@@ -17,6 +17,7 @@ type Scene = {
   take?: () => Promise<Chrome>;
   timeoutMs?: number;
   lost?: AbortSignal;
+  released?: AbortSignal;
   stopped?: AbortSignal;
   /** Completions that core is away for, and what it says then. */
   away?: number;
@@ -56,7 +57,14 @@ async function run(scene: Scene) {
     },
     log: openLog({ role: 'test', level: 'silent' }),
     now: () => 7,
+    door: {
+      admit(signingKey) {
+        acts.push(`${signingKey} in`);
+        return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
+      },
+    },
     lost: scene.lost ?? never,
+    released: scene.released ?? never,
     stopped: scene.stopped ?? never,
   };
   const { timeoutMs = 5_000 } = scene;
@@ -102,7 +110,7 @@ test('a value is told once, after Chrome is gone and the log is sent', async () 
       return { type: 'result', json: '{"a":1}' };
     },
   });
-  assert.equal(acts, ['chrome closed', '1 lines', 'told']);
+  assert.equal(acts, ['k in', 'k out', 'chrome closed', '1 lines', 'told']);
   assert.equal(told, [
     {
       leaseId: 'lease',
@@ -154,13 +162,18 @@ test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () =
 test('its time over is TIMED_OUT, with the session closed', async () => {
   const { outcome, acts } = await run({ invoke: untilAborted, timeoutMs: 20 });
   assert.is(codeOf(outcome), 'TIMED_OUT');
-  assert.is(acts[0], 'chrome closed');
+  assert.equal(acts, ['k in', 'chrome closed', 'k out', 'told']);
 });
 
 test('a lost lease is told to nobody, and Chrome is closed', async () => {
   const { told, acts } = await run({ invoke: untilAborted, lost: AbortSignal.timeout(20) });
   assert.equal(told, []);
-  assert.equal(acts, ['chrome closed']);
+  assert.equal(acts, ['k in', 'chrome closed', 'k out']);
+});
+
+test('a released lease is aborted, and its outcome told all the same', async () => {
+  const { outcome } = await run({ invoke: untilAborted, released: AbortSignal.timeout(20) });
+  assert.is(codeOf(outcome), 'INTERNAL_ERROR');
 });
 
 test('a runner that ends first says so', async () => {

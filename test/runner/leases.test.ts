@@ -76,9 +76,25 @@ test('a core that is away loses no lease until twice its time has passed', async
   assert.match(String(held.lost.reason), /could not be reached/);
 });
 
+test('a released lease is still held; one on its way here is released when it comes', async () => {
+  await using scene = leasesOf(async ({ leaseIds }) => ({ leaseIds }));
+  const here = scene.leases.hold('here');
+  const other = scene.leases.hold('other');
+  scene.leases.release(['here', 'coming', 'unknown']);
+  assert.ok(here.released.aborted);
+  assert.not.ok(here.lost.aborted);
+  assert.not.ok(other.released.aborted);
+  assert.ok(scene.leases.hold('coming').released.aborted);
+  assert.is(scene.leases.held(), 3);
+  scene.leases.release([]); // core forgets what has ended
+  assert.not.ok(scene.leases.hold('unknown').released.aborted);
+});
+
+const never = new AbortController().signal;
 const noLeases: Leases = {
-  hold: () => ({ lost: new AbortController().signal, [Symbol.dispose]() {} }),
+  hold: () => ({ lost: never, released: never, [Symbol.dispose]() {} }),
   held: () => 0,
+  release: () => {},
   take: async (leaseIds) => new Set(leaseIds),
   renewing: Promise.resolve(),
 };

@@ -1,0 +1,135 @@
+/**
+ * The door by which gateways reach this runner's sessions. It trusts nothing but the signing key of
+ * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=:
+ *   upgrade /connect, /   the session's relay
+ *   upgrade /view         its live view; &target=<target id>, or the active page
+ *   GET /targets          its open pages, as JSON
+ *   PUT /uploads/<name>   a file for its pages; answered when they can read it
+ *   GET /json/version     as Chrome's
+ */
+import { chmod } from 'node:fs/promises';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { asFault, Fault } from '../proto/errors.ts';
+import type { Log } from '../proto/log.ts';
+import type { Chrome } from './chrome/launch.ts';
+import { openPages } from './chrome/pages.ts';
+import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed.ts';
+import { refuse } from './refusal.ts';
+import type { PutUpload, ServeView } from './session.ts';
+
+/** As much of a session as the door uses. */
+export type Admitted = {
+  relay: Serves;
+  chrome: Pick<Chrome, 'pipe'>;
+  view?: ServeView;
+  putUpload?: PutUpload;
+};
+
+/** One open page, as GET /targets tells it. */
+export type Target = {
+  id: string;
+  url: string;
+  title: string;
+  /** Empty: Chrome does not say. */
+  faviconUrl: string;
+  /** The one opened or brought to the front last. */
+  active: boolean;
+};
+
+export type Door = AsyncDisposable & {
+  /** What gateways dial: unix:<path> or host:port. */
+  address: string;
+  /** Lets in to this session by this key until it is disposed. */
+  admit(signingKey: string, session: Admitted): Disposable;
+  /** Serves a connection that a gateway on this machine has accepted and handed over. */
+  serve(socket: Socket): void;
+};
+
+export async function openDoor(options: {
+  /** Path of the socket file, or where to listen on a network. */
+  where: string | { host: string; port: number };
+  log: Log;
+}): Promise<Door> {
+  const { where, log } = options;
+  const { admit, serve, ...server } = await openKeyed<Admitted>(where, {
+    upgrade: welcome,
+    answer: (session, exchange) => answer(session, exchange, log),
+    // a gateway has asked core just now: the session has ended since
+    stranger: { statusCode: 410, message: 'The session has ended.' },
+  });
+  if (typeof where === 'string') await chmod(where, 0o600);
+  return {
+    address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
+    admit,
+    serve,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+function addressOf({ host, port }: { host: string; port: number }): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgrade): void {
+  const { pathname, searchParams } = url;
+  if (pathname === '/connect' || pathname === '/') relay.serve(request, socket, head);
+  else if (pathname === '/view' && view) {
+    view({ request, socket, head, target: searchParams.get('target') ?? undefined });
+  } else refuse(socket, 404, 'There is no such route.');
+}
+
+function answer(session: Admitted, { request, response, url }: Exchange, log: Log): boolean {
+  const { putUpload } = session;
+  const act = routeOf();
+  if (act === undefined) return false;
+  act().then(
+    (body) => send(response, 200, body),
+    (error: unknown) => fail(response, error, log),
+  );
+  return true;
+
+  function routeOf(): (() => Promise<object>) | undefined {
+    if (request.method === 'GET' && url.pathname === '/targets') return () => targets(session);
+    const [, name] = /^\/uploads\/([^/]+)$/.exec(url.pathname) ?? [];
+    if (request.method !== 'PUT' || name === undefined || !putUpload) return undefined;
+    return () => upload(putUpload, name, request);
+  }
+}
+
+async function targets({ chrome }: Admitted): Promise<Target[]> {
+  const pages = await openPages(chrome);
+  await pages.refresh();
+  return pages.open().map(({ targetId: id, url, title }) => {
+    return { id, url, title, faviconUrl: '', active: id === pages.active?.targetId };
+  });
+}
+
+async function upload(
+  putUpload: PutUpload,
+  encoded: string,
+  request: IncomingMessage,
+): Promise<object> {
+  let name: string;
+  try {
+    name = decodeURIComponent(encoded);
+  } catch (cause) {
+    throw new Fault('MALFORMED_REQUEST', 'The file name is not valid.', {}, cause);
+  }
+  await putUpload(name, request);
+  return {};
+}
+
+function fail(response: ServerResponse, error: unknown, log: Log): void {
+  const fault = asFault(error);
+  if (fault !== error) log.error({ err: error }, 'the door could not answer');
+  const { http: statusCode } = fault.row;
+  const { message } = fault;
+  send(response, statusCode, { statusCode, error: STATUS_CODES[statusCode], message });
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(JSON.stringify(body));
+}

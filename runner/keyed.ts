@@ -1,0 +1,100 @@
+/**
+ * An HTTP server that opens a session to who has its signing key, for as long as the session is
+ * admitted: upgrades go to it, and GET /json/version answers as Chrome does, for drivers that are
+ * given an http address. Everything else is refused.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { refuse } from './refusal.ts';
+
+/** As much of a relay as is used here. */
+export type Serves = {
+  serve(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+};
+
+export type Upgrade = { request: IncomingMessage; socket: Duplex; head: Buffer; url: URL };
+export type Exchange = { request: IncomingMessage; response: ServerResponse; url: URL };
+
+export type Routes<T> = {
+  /** Serves an upgrade with a good key. */
+  upgrade(admitted: T, upgrade: Upgrade): void;
+  /** Answers a request with a good key; false when there is no such route. */
+  answer(admitted: T, exchange: Exchange): boolean;
+  /** What a stranger's upgrade gets. */
+  stranger: { statusCode: number; message: string };
+};
+
+export type Keyed<T> = AsyncDisposable & {
+  /** Lets in to this session by this key until it is disposed. */
+  admit(signingKey: string, admitted: T): Disposable;
+  /** Serves a connection that somebody else has accepted. */
+  serve(socket: Socket): void;
+};
+
+/** `where`: path of a socket file, which is its owner's alone, or an address. */
+export async function openKeyed<T>(
+  where: string | { host: string; port: number },
+  routes: Routes<T>,
+): Promise<Keyed<T>> {
+  const all = new Map<string, T>();
+  const upgraded = new Set<Socket>();
+  const find = (url: URL): T | undefined => all.get(url.searchParams.get('signingKey') ?? '');
+  const server = createServer((request, response) => {
+    const url = addressOf(request);
+    const admitted = url && find(url);
+    if (!url || (!isVersion(request, url) && admitted === undefined)) response.writeHead(404).end();
+    else if (admitted === undefined) response.writeHead(401).end();
+    else if (isVersion(request, url)) tellVersion(response, url);
+    else if (!routes.answer(admitted, { request, response, url })) response.writeHead(404).end();
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    socket.setNoDelay(true);
+    upgraded.add(socket);
+    socket.once('close', () => upgraded.delete(socket));
+    const url = addressOf(request);
+    const admitted = url && find(url);
+    if (admitted) routes.upgrade(admitted, { request, socket, head, url });
+    else refuse(socket, routes.stranger.statusCode, routes.stranger.message);
+  });
+  if (typeof where === 'string') server.listen({ path: where });
+  else server.listen(where);
+  await once(server, 'listening');
+  return {
+    admit(signingKey, admitted) {
+      all.set(signingKey, admitted);
+      return { [Symbol.dispose]: () => void all.delete(signingKey) };
+    },
+    serve: (socket) => void server.emit('connection', socket),
+    async [Symbol.asyncDispose]() {
+      all.clear();
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      for (const socket of upgraded) socket.destroySoon(); // what is on its way still leaves
+      await closed;
+    },
+  };
+}
+
+function isVersion({ method }: IncomingMessage, { pathname }: URL): boolean {
+  return method === 'GET' && /^\/json\/version\/?$/.test(pathname);
+}
+
+function tellVersion(response: ServerResponse, url: URL): void {
+  const signingKey = url.searchParams.get('signingKey');
+  const webSocketDebuggerUrl = `ws://${url.host}/?signingKey=${signingKey}`;
+  const body = { Browser: 'Chrome', 'Protocol-Version': '1.3', webSocketDebuggerUrl };
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+/**
+ * The request's address; undefined when it cannot be read. The host header is the client's own word
+ * for this host.
+ */
+function addressOf(request: IncomingMessage): URL | undefined {
+  const base = `ws://${request.headers.host ?? '127.0.0.1'}`;
+  return URL.parse(request.url ?? '/', base) ?? undefined;
+}

@@ -1,0 +1,128 @@
+/**
+ * One leased session -> one end. Its Chrome is started, its door opened, core told that it runs; it
+ * is held until session-life.ts says how it ends. Then, whatever happened, its clients are told,
+ * its parts and its Chrome end, its context is saved when somebody was there, and core is told
+ * once.
+ *
+ * A session that never began is not told to core: it waits for another runner. A lost lease has no
+ * end: core gave it one.
+ */
+import type { SessionWork } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Log } from '../proto/log.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import { openContext } from './contexts.ts';
+import type { Door } from './door.ts';
+import { patience, tellOutcome } from './outcome.ts';
+import { partsOf } from './parts.ts';
+import { retried } from './retry.ts';
+import { type Chromes, openSession, type Session } from './session.ts';
+import { type End, type Life, onAbort, openLife, type SessionTimes } from './session-life.ts';
+
+export type SessionDeps = {
+  clients: Pick<Clients, 'blobs' | 'runners'>;
+  call: CallOptions;
+  chromes: Chromes;
+  door: Pick<Door, 'admit'>;
+  /** Where contexts are unpacked. */
+  runDir: string;
+  log: Log;
+  now: () => number;
+  times: SessionTimes;
+  /** Aborts when the lease is lost: stop, and tell nobody. */
+  lost: AbortSignal;
+  /** Aborts when its user wants it to end. */
+  released: AbortSignal;
+  /** Aborts when the runner takes no more work: its sessions end in good order. */
+  ending: AbortSignal;
+  /** Aborts when the runner has no time left. */
+  stopped: AbortSignal;
+};
+
+type WorkDeps = SessionDeps & { leaseId: string };
+
+/** No Chrome, a context that does not load, a part that does not open. */
+const FAILED: End = { end: 'ERROR', reason: 'the browser could not be started', code: 1011 };
+
+/** Resolves when nothing of it is left here and core knows, or does not want to; never rejects. */
+export async function runSession(
+  work: SessionWork,
+  leaseId: string,
+  given: SessionDeps,
+): Promise<void> {
+  const { clients, call } = given;
+  const log = given.log.child({ sessionId: work.sessionId });
+  const over = await run(work, { ...given, leaseId, log });
+  if (over === undefined || given.lost.aborted) return;
+  const { end, reason } = over;
+  log.info({ end, reason }, 'a session has ended');
+  const request = { leaseId, end, reason, proxyBytes: 0 };
+  await tellOutcome((options) => clients.runners.completeSession(request, options), {
+    ...{ call, log },
+    over: patience(given),
+  });
+}
+
+/** Undefined when core shall not be told. */
+async function run(work: SessionWork, deps: WorkDeps): Promise<End | undefined> {
+  using life = openLife({ ...deps, keepAlive: work.keepAlive });
+  let session: Session;
+  try {
+    session = await open(work, life, deps);
+  } catch (error) {
+    const isForAnother = deps.ending.aborted && !deps.released.aborted;
+    return isForAnother ? undefined : await failure(error, life, deps);
+  }
+  using _watched = onAbort(session.lost, life.crashed);
+  let end: End | undefined;
+  try {
+    end = await hold(session, work, { ...deps, life });
+  } catch (error) {
+    end = await failure(error, life, deps);
+  } finally {
+    const { code, reason } = end ?? FAILED;
+    const mayKeep = life.wasVisited && !deps.lost.aborted && !deps.stopped.aborted;
+    await session.close(code, reason, mayKeep);
+  }
+  return end;
+}
+
+async function open(work: SessionWork, life: Life, deps: WorkDeps): Promise<Session> {
+  const { context } = work;
+  const { open: parts, wanted, warn } = partsOf(work, deps);
+  const lost = AbortSignal.any([deps.lost, deps.stopped]);
+  const loadContext =
+    context && ((signal: AbortSignal) => openContext(context, { ...deps, lost, warn }, signal));
+  const relay = { idleMs: deps.times.idleMs, onClients: life.clients };
+  return await openSession({ ...deps, loadContext, wanted, parts, relay }, life.over);
+}
+
+/** From when clients can come to its end. Rejects when core cannot be told that it runs. */
+async function hold(
+  session: Session,
+  { signingKey, timeoutMs }: SessionWork,
+  { life, door, clients, call, leaseId, now }: WorkDeps & { life: Life },
+): Promise<End | undefined> {
+  const { view, startedAt: startMs } = session;
+  const watched =
+    view &&
+    ((...upgrade: Parameters<typeof view>): void => {
+      life.visited();
+      view(...upgrade);
+    });
+  // before core knows that it runs: a client may be there the moment it does
+  using _admitted = door.admit(signingKey, { ...session, ...(watched && { view: watched }) });
+  const request = { leaseId, startMs };
+  const options = { ...call, signal: life.over };
+  const { accepted } = await retried(() => clients.runners.startSession(request, options));
+  if (!accepted) return undefined;
+  life.begin(startMs + timeoutMs - now());
+  return await life.ended;
+}
+
+/** What kept it from beginning: its end came first, or it is our failure. */
+async function failure(error: unknown, life: Life, deps: WorkDeps): Promise<End> {
+  if (life.over.aborted) return await life.ended;
+  deps.log.error({ err: error }, 'a session could not start');
+  return FAILED;
+}
