@@ -35,6 +35,10 @@ type HttpRule = {
 };
 type RestOptions = { status: number; closed: boolean };
 
+/** By JSON name: a link, or what holds some; a list's members each. */
+export type Links = ReadonlyMap<string, 'link' | 'websocket' | Links>;
+type LinkOptions = Record<'link' | 'websocketLink', DescExtension>;
+
 /** One RPC as REST shows it. */
 export type Operation = {
   method: DescMethod;
@@ -51,8 +55,8 @@ export type Operation = {
   closed: boolean;
   /** JSON name of the response field that is the whole answer; undefined for the whole message. */
   responseField: string | undefined;
-  /** JSON names of the response's fields that hold path and query of a link. */
-  links: readonly string[];
+  /** Where the answer holds path and query of a link; undefined for nowhere. */
+  links: Links | undefined;
 };
 
 /** Carries one unary RPC out: request bytes in, response bytes out. */
@@ -71,9 +75,11 @@ export function operationsOf(registry: FileRegistry): Operation[] {
   const http = must(registry.getExtension('google.api.http'), 'google.api.http');
   const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
   const link = must(registry.getExtension('tabern.v1.link'), 'tabern.v1.link');
+  const socket = 'tabern.v1.websocket_link';
+  const websocketLink = must(registry.getExtension(socket), socket);
   return [...registry]
     .flatMap((type) => (type.kind === 'service' ? type.methods : []))
-    .flatMap((method) => operationOf(method, { http, rest, link }) ?? [])
+    .flatMap((method) => operationOf(method, { http, rest, link, websocketLink }) ?? [])
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
@@ -118,13 +124,14 @@ export function jsonName(message: DescMessage, fieldName: string): string {
 
 function operationOf(
   method: DescMethod,
-  { http, rest, link }: Record<'http' | 'rest' | 'link', DescExtension>,
+  { http, rest, ...linkOptions }: Record<'http' | 'rest', DescExtension> & LinkOptions,
 ): Operation | undefined {
   const rule = getOption(method, http) as unknown as HttpRule;
   const { case: verb, value: template } = rule.pattern;
   if (verb === undefined || template === undefined) return undefined;
   if (rule.body !== '' && rule.body !== '*') throw new Error(`${method}: body must be "*" or none`);
   const options = getOption(method, rest) as unknown as RestOptions;
+  const responseField = rule.responseBody ? jsonName(method.output, rule.responseBody) : undefined;
   return {
     method,
     verb,
@@ -133,11 +140,28 @@ function operationOf(
     status: options.status || 200,
     hasBody: rule.body === '*',
     closed: options.closed,
-    responseField: rule.responseBody ? jsonName(method.output, rule.responseBody) : undefined,
-    links: method.output.fields
-      .filter((field) => getOption(field, link) === true)
-      .map((field) => field.jsonName),
+    responseField,
+    links: shownLinks(linksOf(method.output, linkOptions), responseField),
   };
+}
+
+/** Those of the answer, which may be one field of the response. */
+function shownLinks(links: Links | undefined, responseField: string | undefined) {
+  if (responseField === undefined || links === undefined) return links;
+  const below = links.get(responseField);
+  return typeof below === 'object' ? below : undefined;
+}
+
+function linksOf({ fields }: DescMessage, options: LinkOptions): Links | undefined {
+  const found = fields.flatMap((field): [string, 'link' | 'websocket' | Links][] => {
+    if (getOption(field, options.link) === true) return [[field.jsonName, 'link']];
+    if (getOption(field, options.websocketLink) === true) return [[field.jsonName, 'websocket']];
+    // Messages of ours alone: a Struct holds itself, and no links.
+    const isOurs = field.message?.typeName.startsWith('tabern.');
+    const below = field.message && isOurs ? linksOf(field.message, options) : undefined;
+    return below ? [[field.jsonName, below]] : [];
+  });
+  return found.length === 0 ? undefined : new Map(found);
 }
 
 /** `~` sorts after every letter: a parameter comes after the literals in its place. */

@@ -43,6 +43,7 @@ export function answerOf(fault: Fault, method: string): Answer {
   // The rest of a request that is too slow is not waited for.
   if (status === 408) headers['connection'] = 'close';
   if (retry === 'yes') headers['retry-after'] = String(retryAfterS ?? 1);
+  if (status === 429) Object.assign(headers, rateHeaders(fault));
   const mayRetry = fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry);
   if (mayRetry !== undefined && RETRIED_BY_CLIENTS(status)) {
     headers['x-should-retry'] = String(mayRetry);
@@ -52,6 +53,18 @@ export function answerOf(fault: Fault, method: string): Answer {
     status,
     headers,
     body: JSON.stringify({ statusCode: status, error, message: fault.message }),
+  };
+}
+
+/** What a limit's Fault knows of it. Over gRPC facts arrive as text. Source: reference.md 2.4. */
+function rateHeaders({ facts, row }: Fault): OutgoingHttpHeaders {
+  const limit = Number(facts['limit']);
+  const left = limit - Number(facts['current']);
+  if (Number.isNaN(left)) return {};
+  return {
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(Math.max(0, left)),
+    'x-ratelimit-reset': String(row.retryAfterS ?? 1),
   };
 }
 

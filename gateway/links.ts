@@ -4,16 +4,26 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '@bufbuild/protobuf';
+import type { Links } from './contract.ts';
 
-/** The answer with the address before each of its links, which are fields of its own. */
-export function absoluteLinks(
-  answer: JsonValue,
-  links: readonly string[],
-  baseUrl: string,
-): JsonValue {
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return answer;
-  const absolute = links.map((name) => [name, `${baseUrl}${answer[name]}`]);
-  return { ...answer, ...Object.fromEntries(absolute) };
+/** The answer with the address before each of its links; those that are absent stay so. */
+export function absoluteLinks(answer: JsonValue, links: Links, baseUrl: string): JsonValue {
+  if (Array.isArray(answer)) return answer.map((one) => absoluteLinks(one, links, baseUrl));
+  if (typeof answer !== 'object' || answer === null) return answer;
+  const shown = { ...answer };
+  for (const [name, kind] of links) {
+    const value = shown[name];
+    if (value === undefined || value === '') continue;
+    if (kind === 'link') shown[name] = `${baseUrl}${value}`;
+    else if (kind === 'websocket') shown[name] = `${websocketUrl(baseUrl)}${value}`;
+    else shown[name] = absoluteLinks(value, kind, baseUrl);
+  }
+  return shown;
+}
+
+/** The same address for WebSockets: ws: for http:, wss: for https:. */
+export function websocketUrl(baseUrl: string): string {
+  return baseUrl.replace(/^http/, 'ws');
 }
 
 /**

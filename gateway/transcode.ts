@@ -44,7 +44,7 @@ export function transcoder(
     ctx.status = status;
     if (status === 204) return;
     const json = render(method.output, answer, responseField);
-    ctx.body = links.length === 0 ? json : absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx));
+    ctx.body = links ? absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx)) : json;
   };
 }
 

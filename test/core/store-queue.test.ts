@@ -61,7 +61,7 @@ for (const engine of ENGINES) {
     await bench.accept(projectId, fn, { queueMax: 1 });
     const fault = await faultOf(bench.accept(projectId, fn, { queueMax: 1 }));
     assert.is(fault.reason, 'QUEUE_FULL');
-    assert.equal(fault.facts, { waiting: 1, max: 1 });
+    assert.equal(fault.facts, { limit: 1, current: 1 });
     const filter = { versionId: fn.versionId, projectId, status: undefined, offset: 0, limit: 9 };
     assert.is((await bench.store.listInvocations(filter)).total, 1);
     const sessions = await bench.store.listSessions({ projectId, status: undefined, max: 9 });

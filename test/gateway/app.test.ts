@@ -104,9 +104,31 @@ test('each reason becomes its row of the table', async () => {
     assert.is(retryAfter > 0 && retryAfter <= 60, row.retry === 'yes', name);
     if ([429, 503].includes(status)) assert.is(headers['x-should-retry'], 'true', name);
     const isFinal = status >= 500 && row.retry === 'no';
-    if (status === 409 || isFinal) assert.is(headers['x-should-retry'], 'false', name);
+    const again = String(row.retry === 'yes');
+    if (status === 409 || isFinal) assert.is(headers['x-should-retry'], again, name);
     if (status === 404) assert.is(headers['x-should-retry'], undefined, name);
   }
+});
+
+test('a limit tells itself in headers, as text from a far core or as numbers from a near one', async () => {
+  let facts: Record<string, string | number> = { limit: 3, current: 3 };
+  await using door = await openDoor({
+    contexts: {
+      async listContexts() {
+        throw new Fault('CONCURRENCY_LIMIT', 'Too many.', facts);
+      },
+    },
+  });
+  const seen = async () => {
+    const { headers } = await ask(door.url, 'GET', '/v1/contexts');
+    const names = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}`);
+    return [...names, 'retry-after'].map((name) => headers[name]);
+  };
+  assert.equal(await seen(), ['3', '0', '5', '5']);
+  facts = { limit: '9', current: '7' };
+  assert.equal(await seen(), ['9', '2', '5', '5']);
+  facts = {};
+  assert.equal(await seen(), [undefined, undefined, undefined, '5']);
 });
 
 test('a deadline that passed may be tried again on GET only', async () => {

@@ -66,7 +66,7 @@ export function queueOf(tx: Tx): Queue {
     add(job) {
       const ready = sql.waiting.get(job) ?? 0;
       if (ready >= job.queueMax) {
-        const facts = { waiting: ready, max: job.queueMax };
+        const facts = { limit: job.queueMax, current: ready };
         const message = `Too many ${job.kind}s wait in this project (limit ${job.queueMax}).`;
         throw new Fault('QUEUE_FULL', message, facts);
       }
