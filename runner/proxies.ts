@@ -1,0 +1,55 @@
+/**
+ * The `proxies` of a session's creator as routes: each entry names hosts by a pattern and the way
+ * they take; the first that matches wins. What this machine cannot do is a warning, never an error:
+ * the session leaves straight then, and says so. Pure. Source: reference.md 1.2.1.
+ */
+import { patternOf, type Route, type Upstream, upstreamOf } from './jail/routes.ts';
+
+export type ProxyPlan = { routes: Route[]; warnings: string[] };
+
+const NO_POOL =
+  'no managed proxy is set up here (TABERN_PROXY): what should have taken one leaves straight';
+const NO_GEOLOCATION = 'the geolocation of a managed proxy is not acted on';
+
+type Entry = {
+  type?: unknown;
+  server?: unknown;
+  username?: unknown;
+  password?: unknown;
+  domainPattern?: unknown;
+  geolocation?: unknown;
+};
+
+/** `pool`: the operator's proxy, for entries that name none of their own. */
+export function planOf(proxies: unknown, pool: Upstream | undefined): ProxyPlan {
+  const entries = proxies === true ? [{ type: 'browserbase' }] : proxies;
+  const plan: ProxyPlan = { routes: [], warnings: [] };
+  if (!Array.isArray(entries)) return plan;
+  const warnings = new Set<string>();
+  for (const [index, entry] of (entries as Entry[]).entries()) {
+    try {
+      plan.routes.push(routeOf(entry, pool, warnings));
+    } catch (error) {
+      warnings.add(`proxies[${index}] ${(error as Error).message}; it is left out`);
+    }
+  }
+  return { ...plan, warnings: [...warnings] };
+}
+
+function routeOf(entry: Entry, pool: Upstream | undefined, warnings: Set<string>): Route {
+  const { domainPattern } = entry;
+  const pattern = typeof domainPattern === 'string' ? { pattern: patternOf(domainPattern) } : {};
+  if (entry.type === 'none') return pattern;
+  if (entry.type === 'external') return { ...pattern, via: ownProxy(entry) };
+  if (pool === undefined) warnings.add(NO_POOL);
+  else if (entry.geolocation !== undefined) warnings.add(NO_GEOLOCATION);
+  return pool === undefined ? pattern : { ...pattern, via: pool };
+}
+
+function ownProxy({ server, username, password }: Entry): Upstream {
+  return upstreamOf(String(server), {
+    ...(typeof username === 'string' ? { username } : {}),
+    ...(typeof password === 'string' ? { password } : {}),
+    isManaged: false,
+  });
+}
