@@ -5,15 +5,13 @@
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
-import { OWN_IDS, TAIL_BYTES } from './pipe.ts';
+import { parseCommand } from './commands.ts';
+import { openOutbox } from './outbox.ts';
+import { MESSAGE_MAX_BYTES, TAIL_BYTES } from './pipe.ts';
 import { type Command, police } from './police.ts';
 import type { Relayed } from './relay.ts';
+import type { Tap, TappedSession } from './tap.ts';
 
-/** Above the first, Chrome is no longer read; below the second it is again. */
-const BEHIND_BYTES = 16 << 20;
-const CAUGHT_UP_BYTES = 4 << 20;
-/** A client that stalls stalls the others of its session: so long and no longer. */
-const STALL_MS = 30_000;
 /** A close that is not answered. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -24,6 +22,8 @@ const REFUSED = -32000;
 
 const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
 const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');
+const CLOSING_BRACE = 0x7d;
+const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
   close(code: number, reason: string): void;
@@ -33,63 +33,59 @@ export type RelayClient = {
   readonly messages: number;
 };
 
-export function openClient(options: {
+export type ClientOptions = {
   socket: WebSocket;
-  /** Under it. */
-  raw: Duplex;
+  /** What the socket writes to. */
+  wire: Duplex;
   rootId: string;
   chrome: Relayed;
   log: Log;
-}): RelayClient {
-  const { socket, raw, rootId, chrome, log } = options;
+  /** Keeps the protocol log; absent: nobody does. */
+  tap?: Tap | undefined;
+};
+
+/** A session of the client; its log when one is kept. */
+type Owned = { tapped: TappedSession | undefined };
+
+export function openClient(options: ClientOptions): RelayClient {
+  const { socket, wire, rootId, chrome, log, tap } = options;
   const { pipe, paths } = chrome;
-  const me = {};
-  const owned = new Set<string>();
-  /**
-   * `session id` of attachToBrowserTarget calls on their way: only the answer names the new
-   * session.
-   */
-  const attaching = new Set<string>();
+  const outbox = openOutbox({ socket, wire, pipe, log });
+  const owned = new Map<string, Owned>();
   const beat = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-  let stall: NodeJS.Timeout | undefined;
   let messages = 0;
 
-  const own = (id: string): void => {
-    owned.add(id);
-    pipe.claim(id, (raw) => fromChrome(id, raw));
+  const say = (message: Buffer, { tapped }: Owned): void => {
+    messages += 1;
+    outbox.send(message);
+    tapped?.said(message, Date.now());
+  };
+  const own = (id: string, pageId = 0): void => {
+    const session: Owned = { tapped: tap?.session(pageId) };
+    owned.set(id, session);
+    const receive = (raw: Buffer): void => {
+      watch(raw, id);
+      say(id === rootId ? withoutTail(raw) : raw, session);
+    };
+    pipe.claim(id, receive, () => close(socket, 1009, TOO_LONG));
   };
   const disown = (id: string): void => {
+    owned.get(id)?.tapped?.end();
     owned.delete(id);
     pipe.release(id);
   };
-  const flushed = (): void => {
-    if (stall === undefined || socket.bufferedAmount >= CAUGHT_UP_BYTES) return;
-    clearTimeout(stall);
-    stall = undefined;
-    pipe.resume(me);
-  };
-  const send = (message: Buffer | string): void => {
-    messages += 1;
-    socket.send(message, { binary: false }, flushed);
-    if (stall !== undefined || socket.bufferedAmount <= BEHIND_BYTES) return;
-    pipe.pause(me);
-    stall = setTimeout(() => {
-      log.warn('a client does not read: dropped');
-      socket.terminate();
-    }, STALL_MS);
-  };
-  const fromChrome = (id: string, raw: Buffer): void => {
-    watchSessions(raw, { id, attaching, own, disown });
-    if (id !== rootId) send(raw);
-    else send(Buffer.concat([raw.subarray(0, raw.length - TAIL_BYTES), Buffer.from('}')]));
-  };
-  const answer = (command: Partial<Command>, body: object): void => {
+  const watch = watcher({
+    own: (id, parent, target) => own(id, tap && pageOf(tap, target, owned.get(parent))),
+    disown,
+  });
+  const answer = (command: Partial<Command>, body: object, session: Owned): void => {
     const { id, sessionId } = command;
-    send(JSON.stringify({ id, ...body, ...(sessionId === undefined ? {} : { sessionId }) }));
+    const whole = { id, ...body, ...(sessionId === undefined ? {} : { sessionId }) };
+    say(Buffer.from(JSON.stringify(whole)), session);
   };
-  const fail = (command: Partial<Command>, code: number, message: string): void => {
-    answer(command, { error: { code, message } });
+  const fail = (command: Partial<Command>, code: number, message: string, of?: Owned): void => {
+    answer(command, { error: { code, message } }, of ?? { tapped: undefined });
   };
   const fromClient = (text: string): void => {
     messages += 1;
@@ -99,23 +95,24 @@ export function openClient(options: {
       return;
     }
     const { sessionId = rootId } = command;
-    if (!owned.has(sessionId)) {
+    const session = owned.get(sessionId);
+    if (session === undefined) {
       fail(command, NO_SESSION, 'Session with given id not found.');
       return;
     }
+    session.tapped?.command(command, text, Date.now());
     const verdict = police(command, beat);
     switch (verdict.kind) {
       case 'refuse':
-        fail(command, REFUSED, verdict.why);
+        fail(command, REFUSED, verdict.why, session);
         return;
       case 'leave':
-        answer(command, { result: {} });
+        answer(command, { result: {} }, session);
         close(socket, 1000, 'Browser.close');
         return;
       case 'allow':
       case 'rewritten': {
-        const { method } = command;
-        if (method === 'Target.attachToBrowserTarget') attaching.add(`${sessionId} ${command.id}`);
+        watch.sent(command, sessionId);
         const passed = verdict.kind === 'allow' ? command : verdict.command;
         if (pipe.write(JSON.stringify({ ...passed, sessionId }))) return;
         socket.pause();
@@ -126,12 +123,11 @@ export function openClient(options: {
 
   own(rootId);
   socket.on('message', (bytes: RawData) => fromClient(bytes.toString()));
-  // too long a message, a broken frame: ws closes with its code
-  socket.on('error', () => socket.terminate());
+  // too long a message, a broken frame: ws says so with its code, and the client may hear it
+  socket.on('error', () => endSoon(socket));
   socket.on('close', () => {
-    clearTimeout(stall);
-    pipe.resume(me);
-    for (const id of [...owned]) disown(id);
+    outbox[Symbol.dispose]();
+    for (const id of [...owned.keys()]) disown(id);
     // its children go with it; rejects only when Chrome is gone
     pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);
     leave();
@@ -145,58 +141,62 @@ export function openClient(options: {
   };
 }
 
-type Watch = {
-  id: string;
-  attaching: Set<string>;
-  own(id: string): void;
+type TargetInfo = { targetId: string; type: string };
+type Watcher = {
+  own(id: string, parent: string, target: TargetInfo | undefined): void;
   disown(id: string): void;
 };
 
 /** Learns of sessions that come and go; parses those few messages only. */
-function watchSessions(raw: Buffer, { id, attaching, own, disown }: Watch): void {
-  if (startsWith(raw, ATTACHED)) own(sessionIn(raw, 'params'));
-  else if (startsWith(raw, DETACHED)) disown(sessionIn(raw, 'params'));
-  else if (attaching.size > 0) {
-    const call = /^\{"id":(\d+),"result"/.exec(raw.toString('latin1', 0, 40))?.[1];
-    if (call !== undefined && attaching.delete(`${id} ${call}`)) own(sessionIn(raw, 'result'));
-  }
+function watcher({ own, disown }: Watcher) {
+  /** `session id` of calls on their way: only the answer names a browser's new session. */
+  const attaching = new Set<string>();
+  const watch = (raw: Buffer, id: string): void => {
+    if (startsWith(raw, ATTACHED)) {
+      const { sessionId, targetInfo } = membersOf(raw, 'params');
+      own(String(sessionId), id, targetInfo as TargetInfo | undefined);
+    } else if (startsWith(raw, DETACHED)) {
+      disown(String(membersOf(raw, 'params')['sessionId']));
+    } else if (attaching.size > 0) {
+      const call = /^\{"id":(\d+),"result"/.exec(raw.toString('latin1', 0, 40))?.[1];
+      if (call === undefined || !attaching.delete(`${id} ${call}`)) return;
+      own(String(membersOf(raw, 'result')['sessionId']), id, undefined);
+    }
+  };
+  watch.sent = ({ id, method }: Command, sessionId: string): void => {
+    if (method === 'Target.attachToBrowserTarget') attaching.add(`${sessionId} ${id}`);
+  };
+  return watch;
+}
+
+/** Frames and workers belong to the page above them; what stands above all pages counts as 0. */
+function pageOf(tap: Tap, target: TargetInfo | undefined, parent: Owned | undefined): number {
+  if (target?.type === 'page') return tap.pageIdOf(target.targetId);
+  return target === undefined ? 0 : (parent?.tapped?.pageId ?? 0);
+}
+
+/** The client knows no session id of its root. The message is nobody else's, so no copy is made. */
+function withoutTail(raw: Buffer): Buffer {
+  const end = raw.length - TAIL_BYTES;
+  raw[end] = CLOSING_BRACE;
+  return raw.subarray(0, end + 1);
 }
 
 function startsWith(raw: Buffer, head: Buffer): boolean {
   return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
 }
 
-function sessionIn(raw: Buffer, member: 'params' | 'result'): string {
-  const message = JSON.parse(raw.toString()) as Record<string, { sessionId?: unknown }>;
-  return String(message[member]?.sessionId);
-}
-
-function parseCommand(text: string): Command | undefined {
-  const parsed = parseJson(text);
-  if (typeof parsed !== 'object' || parsed === null) return undefined;
-  const { id, method, params, sessionId } = parsed as Record<string, unknown>;
-  if (!Number.isInteger(id) || Math.abs(Number(id)) >= OWN_IDS) return undefined;
-  if (typeof method !== 'string') return undefined;
-  if (params !== undefined && (typeof params !== 'object' || params === null)) return undefined;
-  if (sessionId !== undefined && typeof sessionId !== 'string') return undefined;
-  return {
-    id: id as number,
-    method,
-    ...(params === undefined ? {} : { params: params as Record<string, unknown> }),
-    ...(sessionId === undefined ? {} : { sessionId }),
-  };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // said to the client as an invalid request
-  }
+function membersOf(raw: Buffer, member: 'params' | 'result'): Record<string, unknown> {
+  const message = JSON.parse(raw.toString()) as Record<string, Record<string, unknown>>;
+  return message[member] ?? {};
 }
 
 function close(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason);
+  endSoon(socket);
+}
+
+function endSoon(socket: WebSocket): void {
   const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
   socket.once('close', () => clearTimeout(timer));
 }

@@ -17,8 +17,8 @@ const CALL_TIMEOUT_MS = 10_000;
  * session that has just gone without the session, and such an answer must not look like ours.
  */
 export const OWN_IDS = 2 ** 30;
-/** In bytes, of one message. Ours: a page can return what it likes, and this process holds it. */
-const MESSAGE_MAX_BYTES = 256 << 20;
+/** Of one message of Chrome's. Ours: a page returns what it likes, and this process holds it. */
+export const MESSAGE_MAX_BYTES = 128 << 20;
 
 export type CdpEvent = { method: string; params: Record<string, unknown> };
 
@@ -31,8 +31,11 @@ export type Pipe = {
   /** Writes one whole message; false when Chrome is behind: wait for `drained`. */
   write(message: string): boolean;
   drained(): Promise<void>;
-  /** Gives every message of a session to `listener`, as it came, tail included. */
-  claim(cdpSessionId: string, listener: (raw: Buffer) => void): void;
+  /**
+   * Gives every message of a session to `listener`, as it came, tail included; the buffer is its
+   * own. Of one that is longer than MESSAGE_MAX_BYTES only `onTooLong` hears.
+   */
+  claim(cdpSessionId: string, listener: (raw: Buffer) => void, onTooLong?: () => void): void;
   release(cdpSessionId: string): void;
   /** Events of the browser itself, which carry no session. */
   onEvent(listener: (event: CdpEvent) => void): () => void;
@@ -56,13 +59,26 @@ type Answer = {
 /** `toChrome` is Chrome's fd 3, `fromChrome` its fd 4. */
 export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const waiters = new Map<number, Waiter>();
-  const listeners = new Map<string, (raw: Buffer) => void>();
+  const listeners = new Map<string, { receive(raw: Buffer): void; onTooLong?: () => void }>();
   const onEvents = new Set<(event: CdpEvent) => void>();
   const pausers = new Set<object>();
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   let nextId = OWN_IDS;
   let isOpen = true;
+  let isCorked = false;
 
+  /** What is written in one turn of the loop leaves in one system call. */
+  const put = (message: string): boolean => {
+    if (!isCorked) {
+      isCorked = true;
+      toChrome.cork();
+      process.nextTick(() => {
+        isCorked = false;
+        toChrome.uncork();
+      });
+    }
+    return toChrome.write(`${message}\0`);
+  };
   const settle = (answer: Answer): void => {
     const waiter = answer.id === undefined ? undefined : waiters.get(answer.id);
     if (waiter === undefined) {
@@ -77,9 +93,10 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const receive = (raw: Buffer): void => {
     const id = cdpSessionOf(raw);
     if (id === undefined) settle(JSON.parse(raw.toString()) as Answer);
-    else listeners.get(id)?.(raw);
+    else listeners.get(id)?.receive(raw);
   };
-  const split = splitter(receive);
+  const skip = (tail: Buffer): void => listeners.get(cdpSessionOf(tail) ?? '')?.onTooLong?.();
+  const split = splitter(receive, { skip });
   const read = (bytes: Buffer): void => {
     try {
       split(bytes);
@@ -110,21 +127,23 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
         waiters.delete(id);
         reject(new Error(`${method} was not answered within ${timeoutMs} ms`));
       }, timeoutMs);
-      toChrome.write(`${JSON.stringify({ id, method, params })}\0`);
+      put(JSON.stringify({ id, method, params }));
       try {
         return await promise;
       } finally {
         clearTimeout(timer);
       }
     },
-    write: (message) => !isOpen || toChrome.write(`${message}\0`),
+    write: (message) => !isOpen || put(message),
     async drained() {
       if (!isOpen || !toChrome.writableNeedDrain) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       toChrome.once('drain', resolve);
       await Promise.race([promise, closed]);
     },
-    claim: (id, listener) => void listeners.set(id, listener),
+    claim(id, receive, onTooLong) {
+      listeners.set(id, { receive, ...(onTooLong && { onTooLong }) });
+    },
     release: (id) => void listeners.delete(id),
     onEvent(listener) {
       onEvents.add(listener);
@@ -151,26 +170,37 @@ export function cdpSessionOf(raw: Buffer): string | undefined {
 
 /**
  * Cuts a stream of bytes at NULs. The parts of a long message are joined once, when its end has
- * come. Throws when that does not come in time.
+ * come. Of one that is too long nothing is kept: `skip` gets its last bytes when it is over.
  */
 export function splitter(
   receive: (message: Buffer) => void,
-  maxBytes = MESSAGE_MAX_BYTES,
+  { skip, maxBytes = MESSAGE_MAX_BYTES }: { skip(tail: Buffer): void; maxBytes?: number },
 ): (bytes: Buffer) => void {
   let parts: Buffer[] = [];
   let held = 0;
+  const keep = (bytes: Buffer): void => {
+    parts.push(bytes);
+    held += bytes.length;
+    if (held > maxBytes)
+      parts = [Buffer.from(joined(parts.slice(-TAIL_BYTES)).subarray(-TAIL_BYTES))];
+  };
   return (bytes) => {
     let start = 0;
     for (let end = bytes.indexOf(NUL); end !== -1; end = bytes.indexOf(NUL, start)) {
-      const last = bytes.subarray(start, end);
-      const message = parts.length === 0 ? last : Buffer.concat([...parts, last]);
+      keep(bytes.subarray(start, end));
+      const message = joined(parts);
+      const isTooLong = held > maxBytes;
       parts = [];
       held = 0;
       start = end + 1;
-      receive(message);
+      if (isTooLong) skip(message);
+      else receive(message);
     }
-    if (start < bytes.length) parts.push(bytes.subarray(start));
-    held += bytes.length - start;
-    if (held > maxBytes) throw new Error(`a message of more than ${maxBytes} bytes`);
+    if (start < bytes.length) keep(bytes.subarray(start));
   };
+}
+
+function joined(parts: readonly Buffer[]): Buffer {
+  const [only] = parts;
+  return only !== undefined && parts.length === 1 ? only : Buffer.concat(parts);
 }

@@ -7,17 +7,20 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../proto/log.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle.ts';
 import type { Chrome } from './launch.ts';
+import type { Tap } from './tap.ts';
 
 /**
- * Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered; Playwright sends
- * uploads in parts.
+ * From a client. Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered;
+ * Playwright sends uploads in parts.
  */
-const MESSAGE_MAX_BYTES = 16 << 20;
+const COMMAND_MAX_BYTES = 16 << 20;
+/** Close code for what is too long. RFC 6455 7.4.1. */
+const TOO_BIG = 1009;
 /** Ours: an agent, a live view and a debugger at once are three. */
 const CLIENTS_MAX = 32;
 
@@ -39,15 +42,18 @@ export type RelayOptions = {
   idleMs?: number | undefined;
   /** Whenever a client has come or left: how many there are. */
   onClients?: ((clients: number) => void) | undefined;
+  /** Keeps the protocol log; absent: nobody does. */
+  tap?: Tap | undefined;
 };
 
 export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
-  const { log, idleMs, onClients } = options;
+  const { log, idleMs, onClients, tap } = options;
   const { pipe } = chrome;
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false, // 25 times the CPU for nothing on a loopback
-    maxPayload: MESSAGE_MAX_BYTES,
+    maxPayload: COMMAND_MAX_BYTES,
+    WebSocket: RelaySocket,
   });
   const clients = new Set<RelayClient>();
   const { promise: closed, resolve } = Promise.withResolvers<void>();
@@ -62,8 +68,8 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     for (const client of clients) client.close(code, reason);
     settle();
   };
-  const welcome = (socket: WebSocket, raw: Duplex, rootId: string): void => {
-    const client = openClient({ socket, raw, rootId, chrome, log });
+  const welcome = (socket: WebSocket, wire: Duplex, rootId: string): void => {
+    const client = openClient({ socket, wire, rootId, chrome, log, tap });
     clients.add(client);
     watchIdle(socket, client, idleMs);
     onClients?.(clients.size);
@@ -123,4 +129,12 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
 
 function refuse(socket: Duplex, status: string): void {
   socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+}
+
+/** ws closes what is too long by itself, without a word. */
+class RelaySocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    const why = code === TOO_BIG ? `a message of more than ${COMMAND_MAX_BYTES >> 20} MiB` : '';
+    super.close(code, reason ?? why);
+  }
 }

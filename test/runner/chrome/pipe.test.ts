@@ -1,4 +1,5 @@
 /** Messages between NULs: cut, matched, routed. */
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -7,6 +8,10 @@ import { cdpSessionOf, OWN_IDS, openPipe, splitter } from '../../../runner/chrom
 const pipe = suite('runner/chrome/pipe');
 const SESSION = '0123456789ABCDEF0123456789ABCDEF';
 const SESSION_TAIL = `"sessionId":"${SESSION}"}`;
+
+const noSkip = (): never => {
+  throw new Error('nothing is too long here');
+};
 
 function ends() {
   const toChrome = new PassThrough();
@@ -18,7 +23,7 @@ pipe('messages are whole however the bytes were cut', () => {
   const whole = Buffer.from('{"a":1}\0{}\0{"text":"é"}\0');
   for (let size = 1; size <= whole.length; size += 1) {
     const got: string[] = [];
-    const feed = splitter((message) => got.push(message.toString()));
+    const feed = splitter((message) => got.push(message.toString()), { skip: noSkip });
     for (let at = 0; at < whole.length; at += size) feed(whole.subarray(at, at + size));
     assert.equal(got, ['{"a":1}', '{}', '{"text":"é"}'], `pieces of ${size}`);
   }
@@ -33,14 +38,13 @@ pipe('the session is read from the tail, and from nowhere else', () => {
 
 pipe('an answer settles its call, an error rejects it', async () => {
   const { toChrome, fromChrome, pipe } = ends();
-  const sent: string[] = [];
-  toChrome.on('data', (bytes) => sent.push(String(bytes)));
+  const sent = once(toChrome, 'data');
   const [good, bad] = [pipe.call('A.a', { x: 1 }), pipe.call('B.b').catch(String)];
   const [one, two] = [OWN_IDS, OWN_IDS + 1];
   fromChrome.write(`{"id":${two},"error":{"message":"no"}}\0{"id":${one},"result":{"y":2}}\0`);
   assert.equal(await good, { y: 2 });
   assert.match(String(await bad), /no/);
-  assert.is(sent[0], `{"id":${one},"method":"A.a","params":{"x":1}}\0`);
+  assert.is(String((await sent)[0]), `{"id":${one},"method":"A.a","params":{"x":1}}\0`);
 });
 
 pipe('the end of Chrome rejects who waits and who comes later', async () => {
@@ -77,10 +81,34 @@ for (const [what, message] of [
   });
 }
 
-pipe('a message without an end is not kept beyond the limit', () => {
-  const feed = splitter(() => undefined, 100);
-  feed(Buffer.from(`${'x'.repeat(90)}\0${'y'.repeat(90)}`));
-  assert.throws(() => feed(Buffer.from('y'.repeat(11))), /more than 100 bytes/);
+pipe('of a message beyond the limit only the tail is kept, and the next one comes whole', () => {
+  const whole: string[] = [];
+  const tails: string[] = [];
+  const feed = splitter((message) => whole.push(message.toString()), {
+    skip: (tail) => tails.push(tail.toString()),
+    maxBytes: 100,
+  });
+  const long = `{"id":1,"result":{"value":"${'y'.repeat(200)}"},${SESSION_TAIL}`;
+  const bytes = Buffer.from(`${'x'.repeat(100)}\0${long}\0{}\0${long}\0`);
+  for (let at = 0; at < bytes.length; at += 7) feed(bytes.subarray(at, at + 7));
+  feed(bytes);
+  assert.equal(whole, ['x'.repeat(100), '{}', 'x'.repeat(100), '{}']);
+  assert.equal(tails, Array(4).fill(`,${SESSION_TAIL}`));
+});
+
+pipe('who claimed a session hears that a message of it was too long', async () => {
+  const { fromChrome, pipe } = ends();
+  const got: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  pipe.claim(SESSION, (raw) => got.push(raw.toString()), resolve);
+  const part = Buffer.alloc(1 << 20, 'x');
+  for (let mib = 0; mib <= 128; mib += 1) fromChrome.write(part);
+  fromChrome.write(`,${SESSION_TAIL}\0`);
+  await promise;
+  assert.equal(got, []);
+  fromChrome.end(`{"method":"P.p","params":{},${SESSION_TAIL}\0`);
+  await pipe.closed;
+  assert.is(got.length, 1);
 });
 
 pipe('a session goes to who claimed it, raw; others see nothing', async () => {

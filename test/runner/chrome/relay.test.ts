@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { WebSocket } from 'ws';
 import { probeChrome } from '../../../runner/chrome/probe.ts';
 import { log, openLab, until } from './lab.ts';
+import { openRaw } from './raw.ts';
 
 const relay = suite('runner/chrome/relay');
 
@@ -156,9 +156,28 @@ relay('a result of many megabytes arrives whole', async () => {
   await using lab = await openLab({ allow: [] });
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = await firstPage(browser);
-  const text = await page.evaluate<string>('"é".repeat(3e7)');
-  assert.is(text.length, 3e7);
+  const text = await page.evaluate<string>('"é".repeat(2e7)'); // six bytes each on the wire
+  assert.is(text.length, 2e7);
   await browser.close();
+});
+
+relay('a message beyond the limit ends the client that it concerns, with a reason', async () => {
+  await using lab = await openLab({ allow: [] });
+  const other = await openRaw(lab.connectUrl);
+  const talker = await openRaw(lab.connectUrl);
+  talker.socket.send(`{"id":1,"method":"Browser.getVersion","params":{"x":"${'x'.repeat(17e6)}"}}`);
+  assert.equal(await talker.closed, 1009);
+  assert.equal(talker.why(), 'a message of more than 16 MiB');
+  const listener = await openRaw(lab.connectUrl);
+  const sessionId = await listener.attach();
+  const params = { expression: '"x".repeat(140e6)', returnByValue: true };
+  const asked = { id: 99, method: 'Runtime.evaluate', params, sessionId };
+  listener.socket.send(JSON.stringify(asked));
+  assert.equal(await listener.closed, 1009);
+  assert.equal(listener.why(), 'Chrome said more than 128 MiB at once');
+  await other.call('Browser.getVersion');
+  other.socket.close();
+  await other.closed;
 });
 
 relay('a client that does not read stalls Chrome, not this process', async () => {
@@ -205,39 +224,6 @@ relay('the probe names the engine', async () => {
 async function assertRejects(promise: Promise<unknown>, like: RegExp, what: string): Promise<void> {
   const said = await promise.then(() => 'nothing', String);
   assert.match(said, like, what);
-}
-
-type Raw = {
-  socket: WebSocket;
-  said: string[];
-  closed: Promise<number>;
-  call(method: string, params?: object, sessionId?: string): Promise<Record<string, unknown>>;
-};
-
-async function openRaw(url: string): Promise<Raw> {
-  const socket = new WebSocket(url);
-  const said: string[] = [];
-  const { promise: closed, resolve: close } = Promise.withResolvers<number>();
-  const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
-  socket.on('open', resolve).on('error', reject).on('close', close);
-  socket.on('message', (bytes) => said.push(bytes.toString()));
-  await opened;
-  let last = 0;
-  return {
-    socket,
-    said,
-    closed,
-    async call(method, params = {}, sessionId) {
-      last += 1;
-      const id = last;
-      socket.send(JSON.stringify({ id, method, params, sessionId }));
-      await until(() => said.some((text) => text.startsWith(`{"id":${id},`)), method);
-      const text = said.find((one) => one.startsWith(`{"id":${id},`)) ?? '{}';
-      const { result, error } = JSON.parse(text);
-      if (error) throw new Error(error.message);
-      return result;
-    },
-  };
 }
 
 relay.run();
