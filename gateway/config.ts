@@ -48,6 +48,14 @@ export const UPLOADS_MAX = 64;
 export const UPLOAD_TIMEOUT_MS = 300_000;
 /** An upload that sends nothing for this long ends. */
 export const UPLOAD_IDLE_MS = 30_000;
+/** In bytes, of a file for a session. Ours. */
+export const FILE_MAX_BYTES = 500 * 1024 * 1024;
+/** A file ends after this, either way: enough for 500 MiB over a line of 2.4 Mbit/s. Ours. */
+export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
+/** In bytes, of a zipped browser extension. Source: reference.md 1.4. */
+export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
+/** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
+export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
 /** In bytes, of what a context holds. Source: reliability.md Z8. */
 export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
 /**
@@ -81,6 +89,22 @@ export const CONNECTIONS_MAX = 4_096;
  * long. Ours.
  */
 export const LINGER_MS = 5_000;
+/** A connection to a session waits so long for its Chrome. Ours: as long as any request. */
+export const LOCATE_MAX_MS = 30_000;
+/** Between two looks. Ours. */
+export const LOCATE_PAUSE_MS = 100;
+/** For a runner's door to open. Ours: it is on this machine or near it. */
+export const DIAL_TIMEOUT_MS = 5_000;
+/** For a runner's door to answer, an upload of a file included. Ours. */
+export const DOOR_TIMEOUT_MS = 120_000;
+/** A peer of a tunnel that is silent is asked whether it lives after this. Ours. */
+export const TUNNEL_KEEP_ALIVE_MS = 20_000;
+/** After one side of a tunnel has ended, the other may take what is left; idle, it ends. Ours. */
+export const TUNNEL_LINGER_MS = 30_000;
+/** In a drain, for clients to hear 1001 and leave. Ours. */
+export const TUNNEL_GOODBYE_MS = 2_000;
+/** In bytes: what a client may say before its upgrade is answered. Ours: no known one does. */
+export const TUNNEL_EARLY_MAX_BYTES = 64 * 1024;
 /** A drain ends the requests in flight after this. Source: core.md 3. */
 export const DRAIN_MAX_MS = 25_000;
 

@@ -2,7 +2,8 @@
  * The door by which gateways reach this runner's sessions. It trusts nothing but the signing key of
  * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=:
  *   upgrade /connect, /   the session's relay
- *   upgrade /view         its live view; &target=<target id>, or the active page
+ *   upgrade /view         its live view; &target=<target id>, or the active page; it is ended at
+ *                         &until=<ms since 1970> where given
  *   GET /targets          its open pages, as JSON
  *   PUT /uploads/<name>   a file for its pages; answered when they can read it
  *   GET /json/version     as Chrome's
@@ -15,7 +16,7 @@ import type { Log } from '../proto/log.ts';
 import type { Chrome } from './chrome/launch.ts';
 import { openPages } from './chrome/pages.ts';
 import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed.ts';
-import { refuse } from './refusal.ts';
+import { answerRefusal, refuse } from './refusal.ts';
 import type { PutUpload, ServeView } from './session.ts';
 
 /** As much of a session as the door uses. */
@@ -79,12 +80,19 @@ function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgr
   } else refuse(socket, 404, 'There is no such route.');
 }
 
+/** A link to a view is good for a time; so is what it opened. No time: never. */
+function endAt(until: number, socket: Socket): void {
+  if (Number.isNaN(until)) return;
+  const timer = setTimeout(() => socket.destroySoon(), Math.max(0, until - Date.now()));
+  socket.once('close', () => clearTimeout(timer));
+}
+
 function answer(session: Admitted, { request, response, url }: Exchange, log: Log): boolean {
   const { putUpload } = session;
   const act = routeOf();
   if (act === undefined) return false;
   act().then(
-    (body) => send(response, 200, body),
+    (body) => send(response, body),
     (error: unknown) => fail(response, error, log),
   );
   return true;
@@ -123,13 +131,11 @@ async function upload(
 function fail(response: ServerResponse, error: unknown, log: Log): void {
   const fault = asFault(error);
   if (fault !== error) log.error({ err: error }, 'the door could not answer');
-  const { http: statusCode } = fault.row;
-  const { message } = fault;
-  send(response, statusCode, { statusCode, error: STATUS_CODES[statusCode], message });
+  answerRefusal(response, fault.row.http, fault.message);
 }
 
-function send(response: ServerResponse, status: number, body: object): void {
+function send(response: ServerResponse, body: object): void {
   if (response.destroyed) return;
-  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
   response.end(JSON.stringify(body));
 }

@@ -7,14 +7,16 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { refuse } from './refusal.ts';
+import { answerRefusal, refuse } from './refusal.ts';
+
+const NO_ROUTE = 'There is no such route.';
 
 /** As much of a relay as is used here. */
 export type Serves = {
   serve(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 };
 
-export type Upgrade = { request: IncomingMessage; socket: Duplex; head: Buffer; url: URL };
+export type Upgrade = { request: IncomingMessage; socket: Socket; head: Buffer; url: URL };
 export type Exchange = { request: IncomingMessage; response: ServerResponse; url: URL };
 
 export type Routes<T> = {
@@ -22,7 +24,7 @@ export type Routes<T> = {
   upgrade(admitted: T, upgrade: Upgrade): void;
   /** Answers a request with a good key; false when there is no such route. */
   answer(admitted: T, exchange: Exchange): boolean;
-  /** What a stranger's upgrade gets. */
+  /** What comes with no key, or one that opens nothing here, gets. */
   stranger: { statusCode: number; message: string };
 };
 
@@ -44,10 +46,12 @@ export async function openKeyed<T>(
   const server = createServer((request, response) => {
     const url = addressOf(request);
     const admitted = url && find(url);
-    if (!url || (!isVersion(request, url) && admitted === undefined)) response.writeHead(404).end();
-    else if (admitted === undefined) response.writeHead(401).end();
+    const { statusCode, message } = routes.stranger;
+    if (!url || !admitted) answerRefusal(response, statusCode, message);
     else if (isVersion(request, url)) tellVersion(response, url);
-    else if (!routes.answer(admitted, { request, response, url })) response.writeHead(404).end();
+    else if (!routes.answer(admitted, { request, response, url })) {
+      answerRefusal(response, 404, NO_ROUTE);
+    }
   });
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => socket.destroy());

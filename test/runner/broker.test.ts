@@ -90,12 +90,17 @@ test('/json/version names the WebSocket address to those who have the key', asyn
   assert.is((await get(scene.socketPath, '/json/version?signingKey=other')).status, 401);
 });
 
-test('every other path and method is 404, with a key or without', async () => {
+test('every other path and method is 404 with a key, and 401 without', async () => {
   await using scene = await open();
   scene.broker.admit('key-a', relay('a', []));
-  for (const path of ['/', '/json', '/json/new?signingKey=key-a', '/?signingKey=key-a']) {
+  for (const path of [
+    '/json?signingKey=key-a',
+    '/json/new?signingKey=key-a',
+    '/?signingKey=key-a',
+  ]) {
     assert.is((await get(scene.socketPath, path)).status, 404, path);
   }
+  assert.is((await get(scene.socketPath, '/json/new')).status, 401);
   assert.is((await get(scene.socketPath, '/json/version?signingKey=key-a', 'PUT')).status, 404);
 });
 
