@@ -9,6 +9,7 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import type { OpenPart } from './session.ts';
+import { sessionLogs } from './session-logs.ts';
 
 /** What invocations and sessions say of the session alike. */
 export type SessionNeeds = Pick<
@@ -37,10 +38,24 @@ export type Parts = {
   warn(message: string): void;
 };
 
-export function partsOf(_work: SessionNeeds, { log }: PartsDeps): Parts {
+export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
+  const { log } = deps;
+  const { logSession = true } = settingsOf(work);
+  const logs = logSession ? sessionLogs({ ...deps, sessionId: work.sessionId }) : undefined;
   return {
-    open: [],
+    open: logs ? [logs.open] : [],
     wanted: async () => ({}),
-    warn: (message) => log.info({ message }, 'a session has a warning'),
+    warn(message) {
+      log.info({ message }, 'a session has a warning');
+      logs?.warn(message);
+    },
   };
+}
+
+/** As core has checked them. */
+function settingsOf({ sessionParamsJson }: SessionNeeds): { logSession?: boolean } {
+  const { browserSettings = {} } = JSON.parse(sessionParamsJson || '{}') as {
+    browserSettings?: { logSession?: boolean };
+  };
+  return browserSettings;
 }

@@ -13,6 +13,7 @@ import type { Log } from '../proto/log.ts';
 import type { Chrome } from './chrome/launch.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import { openRelay, type Relay, type RelayOptions } from './chrome/relay.ts';
+import type { Tap } from './chrome/tap.ts';
 import type { Context } from './contexts.ts';
 
 /** As much of the pool as a session uses. */
@@ -27,6 +28,8 @@ export type SessionPart = {
    * is lost. Returns at once when nothing happened; never rejects.
    */
   end(): Promise<void>;
+  /** Sees what passes between clients and Chrome. */
+  tap?: Tap;
   /** Serves the live view's socket; `target` is a page's target id, absent for the active page. */
   view?: ServeView;
   /** Puts a file where pages can read it, before it resolves; rejects with a Fault. */
@@ -82,7 +85,8 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const context = await loadContext?.(signal);
   const chrome = await startIn(context, { ...options, wanted }, signal);
   const parts = await openParts(chrome, context, options.parts ?? []);
-  const relay = openRelay(chrome, { ...options.relay, log });
+  const tap = parts.find((part) => part.tap)?.tap;
+  const relay = openRelay(chrome, { ...options.relay, log, tap });
   const lost = new AbortController();
   let closing: Promise<void> | undefined;
   void chrome.pipe.closed.then(() => {

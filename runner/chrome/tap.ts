@@ -4,43 +4,17 @@
  * message is kept as text here and becomes JSON later, in batches (tap-lines.ts).
  */
 import type { Command } from './police.ts';
-import { extraHeaders, isSecret } from './tap-secrets.ts';
+import { extraHeaders } from './tap-secrets.ts';
+import { answerText, commandText, eventText, idOf, isKept, methodOf } from './tap-text.ts';
 
-/** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */
-export const BODY_MAX_BYTES = 64 << 10;
-/** How much of a longer message is kept. */
-const HEAD_BYTES = 1 << 10;
 /** Commands of a session without an answer yet. Ours: Chrome answers all but those of a hung page. */
 const PENDING_MAX = 5_000;
 /** Of their text, all sessions of a log together. */
 const PENDING_MAX_BYTES = 8 << 20;
-
-/** What the log is about: which page did what, and what went wrong there. reference.md 4.4. */
-const KEPT_DOMAINS: ReadonlySet<string> = new Set(['Page', 'Target', 'Inspector']);
-const KEPT: ReadonlySet<string> = new Set([
-  'Browser.downloadWillBegin',
-  'Log.entryAdded',
-  'Network.loadingFailed',
-  'Network.loadingFinished',
-  'Network.requestServedFromCache',
-  'Network.requestWillBeSent',
-  'Network.responseReceived',
-  'Network.webSocketClosed',
-  'Network.webSocketCreated',
-  'Network.webSocketFrameError',
-  'Runtime.consoleAPICalled',
-  'Runtime.exceptionThrown',
-]);
-/** Of the kept domains these are data, not facts. */
-const DROPPED: ReadonlySet<string> = new Set([
-  'Page.compilationCacheProduced',
-  'Page.screencastFrame',
-  'Target.receivedMessageFromTarget',
-]);
-
-const QUOTE = 0x22;
-const ANSWER = Buffer.from('{"id":');
-const EVENT = Buffer.from('{"method":"');
+/** Of what is ready and not taken, because core is away: what comes then is lost. Ours. */
+const READY_MAX_BYTES = 8 << 20;
+/** In bytes: what an entry costs beside its text. */
+const ENTRY_BYTES = 256;
 
 /** One message: when, and its text as it was on the wire. */
 export type Side = { at: number; text: string };
@@ -73,8 +47,12 @@ export type Tap = {
   pageIdOf(targetId: string): number;
   /** Tells the session's user something of ours. */
   warn(message: string, at: number): void;
-  /** What is ready, oldest first; it is not kept here any more. */
-  take(): Entry[];
+  /** How many entries are ready. */
+  readonly ready: number;
+  /** Up to so many, and about so many bytes, oldest first; they are not kept here any more. */
+  take(max: number, maxBytes: number): Entry[];
+  /** Nothing more comes: what waits gets no answer, what is ready can be taken. */
+  end(): void;
   /** Keeps nothing from now on. */
   stop(): void;
 };
@@ -83,7 +61,7 @@ export type TapOptions = {
   pageIdOf(targetId: string): number;
   /** An entry is ready; so many entries and bytes wait to be taken. */
   onReady(count: number, bytes: number): void;
-  /** Names of headers that a client has set, which are secrets in events too. */
+  /** Takes the names of headers that a client sets, which are secrets in events too. */
   secretHeaders: Set<string>;
 };
 
@@ -92,14 +70,25 @@ type Waiting = Required<Pick<Entry, 'method' | 'request'>> & { params: unknown }
 export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
   let ready: Entry[] = [];
   let bytes = 0;
+  let lost = 0;
   let pendingBytes = 0;
   let isOff = false;
+  const sessions = new Set<TappedSession>();
 
   const add = (entry: Entry): void => {
     if (isOff) return;
+    if (bytes > READY_MAX_BYTES) {
+      lost += 1;
+      return;
+    }
     ready.push(entry);
-    bytes += entry.request.text.length + (entry.response?.text.length ?? 0);
+    bytes += bytesOf(entry);
     onReady(ready.length, bytes);
+  };
+  const warn = (message: string, at: number): void => {
+    const method = 'Tabern.warning';
+    const text = JSON.stringify({ method, params: { message } });
+    add({ method, pageId: 0, request: { at, text } });
   };
 
   function session(pageId: number): TappedSession {
@@ -111,7 +100,7 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
       pendingBytes -= found.request.text.length;
       add({ ...found, pageId, ...(response && { response }) });
     };
-    return {
+    const tapped: TappedSession = {
       pageId,
       command(command, text, at) {
         if (isOff) return;
@@ -120,44 +109,59 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
           settle(waiting.has(id) ? id : (waiting.keys().next().value ?? id), undefined);
         }
         for (const name of extraHeaders(command)) secretHeaders.add(name);
-        const isLong = text.length > BODY_MAX_BYTES || pendingBytes > PENDING_MAX_BYTES;
-        const cut = isLong ? truncated(method, text.length, text.slice(0, HEAD_BYTES)) : undefined;
-        const params = cut ?? command.params ?? {};
-        const kept = cut ? JSON.stringify({ id, method, params }) : text;
+        const { params, text: kept } = commandText(command, text, pendingBytes > PENDING_MAX_BYTES);
         pendingBytes += kept.length;
         waiting.set(id, { method, params, request: { at, text: kept } });
       },
       said(raw, at) {
         if (isOff) return;
-        if (startsWith(raw, EVENT)) {
-          const method = raw.toString('latin1', EVENT.length, raw.indexOf(QUOTE, EVENT.length));
+        const method = methodOf(raw);
+        if (method !== undefined) {
           if (isKept(method))
             add({ method, pageId, request: { at, text: eventText(method, raw) } });
         } else {
           const id = idOf(raw);
-          const method = waiting.get(id)?.method;
-          if (method !== undefined) settle(id, { at, text: answerText(method, id, raw) });
+          const asked = waiting.get(id);
+          if (asked) settle(id, { at, text: answerText(asked.method, id, raw) });
         }
       },
       end() {
+        sessions.delete(tapped);
         for (const id of [...waiting.keys()]) settle(id, undefined);
       },
     };
+    sessions.add(tapped);
+    return tapped;
   }
 
   return {
     session,
     pageIdOf,
-    warn(message, at) {
-      const method = 'Tabern.warning';
-      const text = JSON.stringify({ method, params: { message } });
-      add({ method, pageId: 0, request: { at, text } });
+    warn,
+    get ready() {
+      return ready.length;
     },
-    take() {
-      const taken = ready;
-      ready = [];
-      bytes = 0;
+    take(max, maxBytes) {
+      let count = 0;
+      let size = 0;
+      for (const entry of ready.slice(0, max)) {
+        if (size > maxBytes) break;
+        size += bytesOf(entry);
+        count += 1;
+      }
+      const taken = ready.slice(0, count);
+      ready = ready.slice(count);
+      bytes -= size;
+      if (lost > 0) {
+        const at = taken.at(-1)?.request.at ?? 0;
+        const said = `${lost} entries were not kept: the log could not be sent in time`;
+        lost = 0;
+        warn(said, at);
+      }
       return taken;
+    },
+    end() {
+      for (const tapped of [...sessions]) tapped.end();
     },
     stop() {
       isOff = true;
@@ -167,46 +171,6 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
   };
 }
 
-function isKept(method: string): boolean {
-  if (KEPT.has(method)) return true;
-  return KEPT_DOMAINS.has(method.slice(0, method.indexOf('.'))) && !DROPPED.has(method);
-}
-
-function eventText(method: string, raw: Buffer): string {
-  if (raw.length <= BODY_MAX_BYTES) return raw.toString();
-  const params = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
-  return JSON.stringify({ method, params });
-}
-
-function answerText(method: string, id: number, raw: Buffer): string {
-  if (raw.length <= BODY_MAX_BYTES) return raw.toString();
-  const result = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
-  return JSON.stringify({ id, result });
-}
-
-/** Stands for params or a result that are too long; a secret has no beginning either. */
-function truncated(method: string, length: number, head: string): Record<string, unknown> {
-  const why = `${length} bytes: a message of more than ${BODY_MAX_BYTES} is not kept whole`;
-  return isSecret(method) ? { truncated: why } : { truncated: why, head };
-}
-
-/** Chrome writes the id first, but for errors of a session that has gone. */
-function idOf(raw: Buffer): number {
-  if (!startsWith(raw, ANSWER)) {
-    return raw.length > BODY_MAX_BYTES ? Number.NaN : Number(idIn(raw.toString()));
-  }
-  let id = 0;
-  for (let at = ANSWER.length; ; at += 1) {
-    const digit = (raw[at] ?? 0) - 0x30;
-    if (digit < 0 || digit > 9) return id;
-    id = 10 * id + digit;
-  }
-}
-
-function idIn(text: string): string | undefined {
-  return /"id":(-?\d+)\}?(?:,|$)/.exec(text)?.[1];
-}
-
-function startsWith(raw: Buffer, head: Buffer): boolean {
-  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
+function bytesOf({ request, response }: Entry): number {
+  return request.text.length + (response?.text.length ?? 0) + ENTRY_BYTES;
 }

@@ -50,7 +50,8 @@ const PACKAGES: Record<string, readonly string[]> = {
 };
 
 /** Values in, values out. */
-const PURE = /^(?:core\/delivery\/[^/]+|core\/blobs\/links|runner\/chrome\/(?:tap|police))\.ts$/;
+const PURE =
+  /^(?:core\/delivery\/[^/]+|core\/blobs\/links|runner\/chrome\/(?:tap|tap-\w+|police))\.ts$/;
 const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:net', 'node:util'];
 /**
  * Of node:net only these: they read text. Source: core/delivery needs BlockList and isIP to judge

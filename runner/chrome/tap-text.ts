@@ -1,0 +1,101 @@
+/**
+ * Messages as the protocol log keeps them: which ones, and how much of a long one. Looks at their
+ * first bytes only. Pure.
+ */
+import type { Command } from './police.ts';
+import { isSecret } from './tap-secrets.ts';
+
+/** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */
+export const BODY_MAX_BYTES = 64 << 10;
+/** How much of a longer message is kept. */
+const HEAD_BYTES = 1 << 10;
+
+/** What the log is about: which page did what, and what went wrong there. reference.md 4.4. */
+const KEPT_DOMAINS: ReadonlySet<string> = new Set(['Page', 'Target', 'Inspector']);
+const KEPT: ReadonlySet<string> = new Set([
+  'Browser.downloadWillBegin',
+  'Log.entryAdded',
+  'Network.loadingFailed',
+  'Network.loadingFinished',
+  'Network.requestServedFromCache',
+  'Network.requestWillBeSent',
+  'Network.responseReceived',
+  'Network.webSocketClosed',
+  'Network.webSocketCreated',
+  'Network.webSocketFrameError',
+  'Runtime.consoleAPICalled',
+  'Runtime.exceptionThrown',
+]);
+/** Of the kept domains these are data, not facts. */
+const DROPPED: ReadonlySet<string> = new Set([
+  'Page.compilationCacheProduced',
+  'Page.screencastFrame',
+  'Target.receivedMessageFromTarget',
+]);
+
+const QUOTE = 0x22;
+const ANSWER = Buffer.from('{"id":');
+const EVENT = Buffer.from('{"method":"');
+
+/** A command's params and its text; `isCut`: however short it is. */
+export function commandText(
+  command: Command,
+  text: string,
+  isCut: boolean,
+): { params: unknown; text: string } {
+  const { id, method, params = {} } = command;
+  if (!isCut && text.length <= BODY_MAX_BYTES) return { params, text };
+  const cut = truncated(method, text.length, text.slice(0, HEAD_BYTES));
+  return { params: cut, text: JSON.stringify({ id, method, params: cut }) };
+}
+
+/** Of an event; undefined for an answer. */
+export function methodOf(raw: Buffer): string | undefined {
+  if (!startsWith(raw, EVENT)) return undefined;
+  return raw.toString('latin1', EVENT.length, raw.indexOf(QUOTE, EVENT.length));
+}
+
+/** Whether events of that name are logged. */
+export function isKept(method: string): boolean {
+  if (KEPT.has(method)) return true;
+  return KEPT_DOMAINS.has(method.slice(0, method.indexOf('.'))) && !DROPPED.has(method);
+}
+
+export function eventText(method: string, raw: Buffer): string {
+  if (raw.length <= BODY_MAX_BYTES) return raw.toString();
+  const params = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
+  return JSON.stringify({ method, params });
+}
+
+export function answerText(method: string, id: number, raw: Buffer): string {
+  if (raw.length <= BODY_MAX_BYTES) return raw.toString();
+  const result = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
+  return JSON.stringify({ id, result });
+}
+
+/** Stands for params or a result that are too long; a secret has no beginning either. */
+function truncated(method: string, length: number, head: string): Record<string, unknown> {
+  const why = `${length} bytes: a message of more than ${BODY_MAX_BYTES} is not kept whole`;
+  return isSecret(method) ? { truncated: why } : { truncated: why, head };
+}
+
+/** Chrome writes the id first, but for errors of a session that has gone. */
+export function idOf(raw: Buffer): number {
+  if (!startsWith(raw, ANSWER)) {
+    return raw.length > BODY_MAX_BYTES ? Number.NaN : Number(idIn(raw.toString()));
+  }
+  let id = 0;
+  for (let at = ANSWER.length; ; at += 1) {
+    const digit = (raw[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) return id;
+    id = 10 * id + digit;
+  }
+}
+
+function idIn(text: string): string | undefined {
+  return /"id":(-?\d+)\}?(?:,|$)/.exec(text)?.[1];
+}
+
+function startsWith(raw: Buffer, head: Buffer): boolean {
+  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
+}
