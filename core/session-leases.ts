@@ -48,7 +48,7 @@ export function sessionLeases({
       const at = now();
       // A runner's clock is not ours: no session began after this moment.
       const startedAt = startMs > 0 ? Math.min(Math.round(startMs), at) : at;
-      return { accepted: await store.startSession({ leaseId, startedAt }) };
+      return { accepted: await store.startSession({ leaseId, startedAt, at }) };
     },
 
     async completeSession({ leaseId, end, reason, proxyBytes }) {

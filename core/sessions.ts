@@ -158,8 +158,8 @@ async function ready(
     using wake = openWake(store, 'sessions');
     const row = (await store.getSession({ id, projectId })) ?? created;
     if (row.status === 'ERROR') {
-      const why = row.endReason ?? 'The runner gave no reason.';
-      throw new Fault('BROWSER_FAILED', `The session did not start: ${why}`, { id });
+      const why = (row.endReason || 'its runner gave no reason').replace(/\.$/, '');
+      throw new Fault('BROWSER_FAILED', `The session did not start: ${why}.`, { id });
     }
     if (call.signal.aborted) throw call.signal.reason;
     const waitMs = until - performance.now();

@@ -30,7 +30,7 @@ export type Booted = AsyncDisposable & {
   /** Stores bytes: as a project an archive, under a lease a bundle. */
   upload(bytes: string, leaseId?: string): Promise<string>;
   /** Leases and takes, as a runner does. */
-  lease(kind: 'INVOCATION' | 'BUILD', waitMs?: number): Promise<Work[]>;
+  lease(kind: 'INVOCATION' | 'BUILD' | 'SESSION', waitMs?: number): Promise<Work[]>;
   /** A build that ran to this outcome. */
   build(outcome: CompleteBuildRequest['outcome'] | { manifests: Manifest[] }): Promise<string>;
   /** A published function's id. */

@@ -96,10 +96,10 @@ function runnerOps(tx: Tx): Omit<SessionLifeOps, UserNames> {
   };
 
   return {
-    startSession({ leaseId, startedAt }) {
+    startSession({ leaseId, ...moment }) {
       const job = ownJob(leaseId);
       if (!job) return false;
-      const expiresAt = sessions.startOwn(job.id, startedAt);
+      const expiresAt = sessions.startOwn({ ...moment, id: job.id });
       if (expiresAt !== undefined) queue.expireAt(job.id, expiresAt + EXPIRY_GRACE_MS);
       crashPoint('start-session');
       return true;

@@ -91,7 +91,7 @@ export type SessionMoves = {
   /** With its invocation. */
   start(wanted: { id: string; at: number; expiresAt: number }): void;
   /** One that a user started; gives when its time is over. Undefined when it was not PENDING. */
-  startOwn(id: string, at: number): number | undefined;
+  startOwn(wanted: { id: string; startedAt: number; at: number }): number | undefined;
   /** Once ended it stays as it is. */
   end(wanted: SessionEnd): void;
 };
@@ -109,8 +109,9 @@ export function sessionMoves(tx: Tx): SessionMoves {
       @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
   const start = db
     .prepare<[object], number>(`
-      UPDATE sessions SET status = 'RUNNING', started_at = @at, updated_at = @at,
-        expires_at = COALESCE(@expiresAt, @at + timeout_ms)
+      UPDATE sessions SET status = 'RUNNING', started_at = MAX(@startedAt, created_at),
+        expires_at = COALESCE(@expiresAt, MAX(@startedAt, created_at) + timeout_ms),
+        updated_at = @at
       WHERE id = @id AND status = 'PENDING'
       RETURNING expires_at`)
     .pluck();
@@ -127,11 +128,11 @@ export function sessionMoves(tx: Tx): SessionMoves {
       addMetadata(session);
     },
     start(wanted) {
-      start.get(wanted);
+      start.get({ ...wanted, startedAt: wanted.at });
       wake('sessions');
     },
-    startOwn(id, at) {
-      const expiresAt = start.get({ id, at, expiresAt: null });
+    startOwn(wanted) {
+      const expiresAt = start.get({ ...wanted, expiresAt: null });
       wake('sessions');
       return expiresAt;
     },

@@ -46,7 +46,7 @@ export type SessionLifeOps = {
   /** Of any project: whoever asks has its signing key. */
   locateSession(id: string): LocatedSession | undefined;
   /** To RUNNING, once; its time begins. True again when repeated; false when the lease is lost. */
-  startSession(wanted: { leaseId: string; startedAt: number }): boolean;
+  startSession(wanted: { leaseId: string; startedAt: number; at: number }): boolean;
   /** Session, job and counters. True again when repeated; false when the lease was lost. */
   completeSession(wanted: {
     leaseId: string;
