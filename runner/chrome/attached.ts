@@ -14,8 +14,8 @@ type Message = {
 };
 
 export type TargetSession = {
-  /** Rejects with Chrome's message, when the session has ended, or after 2 s. */
-  call(method: string, params?: object): Promise<Params>;
+  /** Rejects with Chrome's message, when the session has ended, or after 2 s when not said. */
+  call(method: string, params?: object, timeoutMs?: number): Promise<Params>;
   /** Every event of that name, until the function that it gives is called. */
   on(method: string, listener: (params: Params) => void): () => void;
   /** The next event of that name; rejects after 2 s. */
@@ -61,14 +61,14 @@ export function openTargetSession(
   };
   return {
     on,
-    async call(method, params = {}) {
+    async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
       if (!isOpen) throw new Error('the target is gone');
       const id = nextId++;
       const waiter = Promise.withResolvers<Params>();
       waiters.set(id, waiter);
       pipe.write(JSON.stringify({ id, method, params, sessionId }));
       try {
-        return await inTime(waiter, `the answer to ${method}`);
+        return await inTime(waiter, `the answer to ${method}`, timeoutMs);
       } finally {
         waiters.delete(id);
       }
@@ -77,7 +77,7 @@ export function openTargetSession(
       const waiter = Promise.withResolvers<Params>();
       const off = on(method, waiter.resolve);
       try {
-        return await inTime(waiter, method);
+        return await inTime(waiter, method, CALL_TIMEOUT_MS);
       } finally {
         off();
       }
@@ -90,9 +90,13 @@ export function openTargetSession(
   };
 }
 
-async function inTime<T>(waiter: PromiseWithResolvers<T>, what: string): Promise<T> {
-  const late = () => waiter.reject(new Error(`${what} did not come in ${CALL_TIMEOUT_MS} ms`));
-  const timer = setTimeout(late, CALL_TIMEOUT_MS);
+async function inTime<T>(
+  waiter: PromiseWithResolvers<T>,
+  what: string,
+  timeoutMs: number,
+): Promise<T> {
+  const late = () => waiter.reject(new Error(`${what} did not come in ${timeoutMs} ms`));
+  const timer = setTimeout(late, timeoutMs);
   try {
     return await waiter.promise;
   } finally {

@@ -40,6 +40,8 @@ export type LaunchOptions = {
   log: Log;
   /** A user-data directory of the caller's, who keeps it; else a fresh one, which goes. */
   profileDir?: string;
+  /** It steps back behind the Chromes of sessions. */
+  isBackground?: boolean;
 };
 
 export type Chrome = {

@@ -41,6 +41,8 @@ const FILE_MAX_BYTES = 2 * 1024 ** 3;
 /** Processes and threads. Ours: a Chrome of one page has about 150; a fork bomb stops here. */
 const PROCESSES_MAX = 4096;
 const FILES_MAX = 8192;
+/** Source: browser.md 4.2. */
+const BACKGROUND_NICE = 10;
 /** Below, Chrome's shared memory does not fit. */
 const SHM_MIN_BYTES = 256 << 20;
 
@@ -50,6 +52,7 @@ type Place = {
   hasSandbox: boolean;
   dir: string;
   profileDir: string;
+  isBackground?: boolean;
 };
 
 /** `local` is the inlet when the jail has no network of its own. */
@@ -88,7 +91,10 @@ export async function chromeSpec(
       ...engine.env,
     }),
     tmpBytes: TMP_BYTES,
-    limits: { files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX },
+    limits: {
+      ...{ files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX },
+      ...(place.isBackground === true ? { nice: BACKGROUND_NICE } : {}),
+    },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', ...(isOwnNetwork ? ['ipc' as const] : [])],
     nestedNamespaces: true,
     hasChildren: true,

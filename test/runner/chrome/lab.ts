@@ -15,7 +15,7 @@ import { findChrome } from '../../../runner/chrome/find.ts';
 import { type Chrome, launchChrome } from '../../../runner/chrome/launch.ts';
 import { openRelay, type Relay } from '../../../runner/chrome/relay.ts';
 import { canNest } from '../../../runner/jail/bwrap.ts';
-import { openEgress } from '../../../runner/jail/egress.ts';
+import { type Egress, openEgress } from '../../../runner/jail/egress.ts';
 import { openJail } from '../../../runner/jail/ladder.ts';
 
 export const log = openLog({ role: 'test', level: 'silent', people: false });
@@ -40,6 +40,8 @@ type LaunchOne = {
   program?: string;
   system?: string[];
   profileDir?: string;
+  egress?: Egress;
+  isBackground?: boolean;
 };
 
 export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> {
@@ -77,7 +79,7 @@ export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> 
 }
 
 export async function launchOne(options: LaunchOne): Promise<Chrome> {
-  const { runDir, allow, program, system, profileDir } = options;
+  const { runDir, allow, program, system, profileDir, egress, isBackground } = options;
   const jail = await openJail({ sandbox: 'bwrap', log });
   return launchChrome({
     jail,
@@ -88,10 +90,11 @@ export async function launchOne(options: LaunchOne): Promise<Chrome> {
       ...(program === undefined ? {} : { program }),
       ...(system === undefined ? {} : { system }),
     }),
-    egress: openEgress({ allow: cidrList(allow), log }),
+    egress: egress ?? openEgress({ allow: cidrList(allow), log }),
     runDir,
     log,
     ...(profileDir === undefined ? {} : { profileDir }),
+    ...(isBackground === undefined ? {} : { isBackground }),
   });
 }
 

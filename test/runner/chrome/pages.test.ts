@@ -1,4 +1,4 @@
-/** The pages of a real Chrome: their numbers, their coming and going, and that no client notices. */
+/** The pages of a real Chrome: their numbers, their coming and going; no client notices us. */
 import { type Browser, type Page as ClientPage, chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,0 +1,55 @@
+/** What ffprobe and ffmpeg, who know nothing of us, say of a video. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export type Video = {
+  codec: string;
+  width: number;
+  height: number;
+  /** In seconds. */
+  duration: number;
+  /** As decoded. */
+  frames: number;
+};
+
+/** Rejects when it is no video, or breaks on the way. */
+export async function probeVideo(path: string): Promise<Video> {
+  const entries = 'stream=codec_name,width,height,nb_read_frames:format=duration';
+  const { stdout } = await run('ffprobe', [
+    ...['-v', 'error', '-count_frames', '-show_entries', entries, '-of', 'json', path],
+  ]);
+  const { streams, format } = JSON.parse(stdout) as {
+    streams: { codec_name: string; width: number; height: number; nb_read_frames: string }[];
+    format: { duration: string };
+  };
+  const [stream] = streams;
+  if (stream === undefined) throw new Error('no stream');
+  const { codec_name: codec, width, height, nb_read_frames } = stream;
+  return {
+    codec,
+    width,
+    height,
+    duration: Number(format.duration),
+    frames: Number(nb_read_frames),
+  };
+}
+
+/** Red, green and blue of one pixel at a time in seconds. */
+export async function pixelAt(
+  path: string,
+  seconds: number,
+  { x, y }: { x: number; y: number },
+): Promise<[number, number, number]> {
+  // a frame is shown until the next one: as many frames as one may ask for
+  const one = `fps=20,trim=start=${seconds},crop=2:2:${x}:${y},format=rgb24`;
+  const { stdout } = await run(
+    'ffmpeg',
+    [...['-v', 'error', '-i', path, '-frames:v', '1', '-vf', one], ...['-f', 'rawvideo', '-']],
+    { encoding: 'buffer' },
+  );
+  const [red, green, blue] = stdout;
+  if (red === undefined || green === undefined || blue === undefined) throw new Error('no frame');
+  return [red, green, blue];
+}
