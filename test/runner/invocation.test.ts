@@ -85,7 +85,8 @@ const NO_WORK = {
   bundleBlobId: 'b',
   bundleSha256: '',
   paramsJson: '{}',
-  sessionParamsJson: '{}',
+  // this Chrome says nothing that could be logged
+  sessionParamsJson: '{"browserSettings":{"logSession":false}}',
   region: 'r',
   signingKey: 'k',
   context: undefined,
