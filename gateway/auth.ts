@@ -42,7 +42,7 @@ export function requestIdOf(request: IncomingMessage): string {
 export function auth(clients: Clients): Middleware<State> {
   return async (ctx, next) => {
     if (ctx.path !== '/v1' && !ctx.path.startsWith('/v1/')) return next();
-    const metadata = metadataOf(ctx.req, ctx.state.requestId);
+    const metadata = callMetadata(ctx.req, ctx.state);
     const deadline = Date.now() + REQUEST_TIMEOUT_MS;
     const signal = goneSignal(ctx.res);
     let asked = false;
@@ -63,10 +63,14 @@ export function auth(clients: Clients): Middleware<State> {
   };
 }
 
-function metadataOf(request: IncomingMessage, requestId: string): Record<string, string> {
+/** What a call carries of its request. `key`: one that stands elsewhere than in a header. */
+export function callMetadata(
+  request: IncomingMessage,
+  { requestId, key }: { requestId: string; key?: string | undefined },
+): Record<string, string> {
   const { traceparent } = request.headers;
   return {
-    'x-svc-api-key': keyOf(request),
+    'x-svc-api-key': key === undefined ? keyOf(request) : checkedKey(key),
     'x-request-id': requestId,
     ...(typeof traceparent === 'string' && TRACE_PARENT.test(traceparent) ? { traceparent } : {}),
   };
@@ -83,6 +87,10 @@ function keyOf(request: IncomingMessage): string {
   if (!key || keys.size > 1 || given.some((values) => values.length > 1)) {
     throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
   }
+  return checkedKey(key);
+}
+
+function checkedKey(key: string): string {
   if (!KEY.test(key)) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
   return key;
 }

@@ -25,7 +25,9 @@ import {
   KEEP_ALIVE_MS,
   SOCKET_IDLE_MS,
 } from './config.ts';
+import { locator } from './door.ts';
 import { clientErrors, rawAnswer } from './errors.ts';
+import { isWebSocket, openTunnels } from './tunnel.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { openGuard, type Resolve } from './webhooks/guard.ts';
 
@@ -64,6 +66,8 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     isDraining: () => isDraining,
   });
   const server = openServer(app.callback() as RequestListener);
+  const tunnels = openTunnels({ clients, locate: locator({ clients, gatewayToken }), log });
+  server.on('upgrade', tunnels.upgrade);
   server.listen(config.port, config.host);
   await once(server, 'listening');
   const url = urlOf(server, config.host);
@@ -81,7 +85,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   let closing: Promise<void> | undefined;
   const close = () => {
     isDraining = true;
-    closing ??= Promise.all([drain(server), dispatcher.close()]).then(() => undefined);
+    closing ??= Promise.all([tunnels.close(), drain(server), dispatcher.close()]).then(() => {});
     return closing;
   };
   return { url, close, [Symbol.asyncDispose]: close };
@@ -99,6 +103,8 @@ function openServer(listener: RequestListener): Server {
     maxHeaderSize: HEADERS_MAX_BYTES,
     // node answers a missing Host with an empty 400 of its own; app.ts answers it with ours.
     requireHostHeader: false,
+    // Java's client asks for h2c with each request; only WebSockets leave HTTP here.
+    shouldUpgradeCallback: isWebSocket,
   });
   server.maxConnections = CONNECTIONS_MAX;
   server.timeout = SOCKET_IDLE_MS;

@@ -9,7 +9,7 @@
  *   GET /json/version     as Chrome's
  */
 import { chmod } from 'node:fs/promises';
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { asFault, Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
@@ -76,6 +76,7 @@ function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgr
   const { pathname, searchParams } = url;
   if (pathname === '/connect' || pathname === '/') relay.serve(request, socket, head);
   else if (pathname === '/view' && view) {
+    endAt(Number(searchParams.get('until') ?? Number.NaN), socket);
     view({ request, socket, head, target: searchParams.get('target') ?? undefined });
   } else refuse(socket, 404, 'There is no such route.');
 }
