@@ -48,7 +48,7 @@ support('a process is found by what it names, and is gone after its end', async 
   const env = { PLACE: dir.path };
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env });
   const pid = child.pid ?? 0;
-  await until(() => processesNaming(dir.path).some((one) => one.pid === pid), 5_000);
+  await until(() => processesNaming(dir.path).some((one) => one.pid === pid));
   assert.ok(familyOf(process.pid).some((one) => one.pid === pid));
   const ended = once(child, 'exit');
   child.kill('SIGKILL');

@@ -107,13 +107,13 @@ test('an upload that is cut short over gRPC leaves nothing', async () => {
   async function* endless() {
     yield { part: { $case: 'header' as const, value: { kind: 'BUILD_ARCHIVE' as const } } };
     yield { part: { $case: 'chunk' as const, value: Buffer.alloc(1_000) } };
-    await until(() => readdirSync(folder).length > 0, 5_000);
+    await until(() => readdirSync(folder).length > 0);
     leaving.abort();
     await until(() => false, 1).catch(() => undefined);
   }
   const options = { ...app.asProject, signal: leaving.signal };
   assert.is((await faultOf(blobs.writeBlob(endless(), options))).reason, 'CANCELLED');
-  await until(() => readdirSync(folder).length === 0, 5_000);
+  await until(() => readdirSync(folder).length === 0);
 });
 
 test('an hour later, what no build names is gone, row and file; the rest stays', async () => {
@@ -154,7 +154,7 @@ test('the sweep goes on while core runs', async () => {
     ...times,
   });
   assert.ok(sweep);
-  await until(() => removed.length === 1, 5_000);
+  await until(() => removed.length === 1);
   await folder[Symbol.asyncDispose]();
 });
 

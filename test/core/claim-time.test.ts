@@ -2,15 +2,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DUE, PENDING } from '../../core/store/sqlite/deliveries.ts';
-import { must } from '../../proto/must.ts';
 import { bootDeliveries, OK, TYPE } from '../support/deliveries.ts';
 
 const claims = suite('core/claim-time');
 const QUEUED = 500_000;
 const ROUNDS = 60;
 /**
- * In milliseconds, of a claim and of a report in the middle of many. It takes some 0.3; a scan of
- * the queue takes 75 and more, so that a busy machine passes and a lost index does not.
+ * In milliseconds, of the fastest claim and report of many. It takes some 0.3; a scan of the queue
+ * takes 75 and more each time, so that a busy machine passes and a lost index does not.
  */
 const BOUND_MS = 20;
 
@@ -27,8 +26,6 @@ function fill(app: ReturnType<typeof bootDeliveries>, webhookId: string): void {
     FROM deliveries WHERE id <= ${8 * ROUNDS + 8};
     UPDATE webhooks SET next_due = ${at} + 1`);
 }
-
-const median = (times: number[]) => must(times.sort((a, b) => a - b)[times.length >> 1], 'median');
 
 claims(
   'backlog-500k-claim-time: neither a claim nor a report looks through the queue',
@@ -48,14 +45,19 @@ claims(
       times.claim.push(claimedAt - startedAt);
       times.report.push(performance.now() - claimedAt);
     }
-    assert.ok(median(times.claim) < BOUND_MS, `a claim took ${median(times.claim)} ms`);
-    assert.ok(median(times.report) < BOUND_MS, `a report took ${median(times.report)} ms`);
+    for (const [what, all] of Object.entries(times)) {
+      assert.ok(Math.min(...all) < BOUND_MS, `a ${what} took ${Math.min(...all)} ms`);
+    }
 
     // At its cap, it is not looked through in vain.
     await app.claim();
-    const startedAt = performance.now();
-    assert.equal(await app.claim(), []);
-    assert.ok(performance.now() - startedAt < BOUND_MS);
+    const vain: number[] = [];
+    for (let n = 0; n < ROUNDS; n += 1) {
+      const startedAt = performance.now();
+      assert.equal(await app.claim(), []);
+      vain.push(performance.now() - startedAt);
+    }
+    assert.ok(Math.min(...vain) < BOUND_MS, `one in vain took ${Math.min(...vain)} ms`);
   },
 );
 

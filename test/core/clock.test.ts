@@ -98,7 +98,7 @@ clock('the time in which the machine slept has passed', () => {
 clock('the real clocks go forward, in whole milliseconds', () => {
   const now = schedulerClock(0);
   const [first, second] = [now(), now()];
-  assert.ok(Number.isInteger(first) && second >= first && Math.abs(first - Date.now()) < 1_000);
+  assert.ok(Number.isInteger(first) && second >= first && Math.abs(first - Date.now()) < 60_000);
 });
 
 clock.run();

@@ -34,7 +34,7 @@ export async function openContext(env = {}, config = '') {
       asProject,
     );
   const take = async (): Promise<Run> => {
-    const { leaseId, item } = must((await app.lease('INVOCATION', 5_000))[0], 'work');
+    const { leaseId, item } = must((await app.lease('INVOCATION', 25_000))[0], 'work');
     if (item?.$case !== 'invocation') throw new Error('no invocation');
     const { invocationId, sessionId, context } = item.value;
     return { leaseId, invocationId, sessionId, ...(context && { context }) };

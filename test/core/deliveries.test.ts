@@ -167,14 +167,19 @@ deliveries(
 );
 
 deliveries('a claim waits for the first event, and answers as soon as it is there', async () => {
-  await using app = bootDeliveries();
-  await app.addWebhook();
-  const waiting = app.claim(app.sender, 64, 5_000);
-  const startedAt = performance.now();
-  await app.claim();
-  app.emit();
-  only(await waiting);
-  assert.ok(performance.now() - startedAt < 900, 'sooner than it looks by itself');
+  const took: number[] = [];
+  // the fastest of some: on a busy machine one may be late, and all are when nobody is woken
+  for (let n = 0; n < 5 && !took.some((ms) => ms < 900); n += 1) {
+    await using app = bootDeliveries();
+    await app.addWebhook();
+    const waiting = app.claim(app.sender, 64, 5_000);
+    const startedAt = performance.now();
+    await app.claim();
+    app.emit();
+    only(await waiting);
+    took.push(performance.now() - startedAt);
+  }
+  assert.ok(Math.min(...took) < 900, `sooner than it looks by itself: ${took}`);
 });
 
 deliveries('who left while waiting is given nothing', async () => {

@@ -110,7 +110,7 @@ events('a lost lease tells the failure once, and the late result nothing', async
   const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
   app.clock.advance(15_001);
   const told = [...LIVED, 'invocations.failed'];
-  await until(() => toldOf(app, id).length === told.length, 5_000);
+  await until(() => toldOf(app, id).length === told.length);
   assert.is(await complete(SUCCESS), false);
   assert.equal(toldOf(app, id), told);
 });
@@ -130,7 +130,7 @@ events('one that waited too long has not run: it says so, once', async () => {
   await using app = await bootHeard();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   app.clock.advance(3_600_001);
-  await until(() => toldOf(app, id).length === 2, 5_000);
+  await until(() => toldOf(app, id).length === 2);
   app.clock.advance(3_600_001);
   assert.equal(await app.lease('INVOCATION'), []);
   assert.equal(toldOf(app, id), ['invocations.pending', 'invocations.failed']);

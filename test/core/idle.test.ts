@@ -38,7 +38,7 @@ idle('no-wake-storm: with a runner and a sender that wait, only the sweep asks',
   using store = watchStore();
   await using app = await boot({ TABERN_SWEEP_MS: '500' });
   const sender = { senderId: 'one', instanceId: newId(), max: 64, waitMs: 5_000 };
-  await until(() => countOf(store.asked)['addKeyPair'] === KEYS_AHEAD, 60_000);
+  await until(() => countOf(store.asked)['addKeyPair'] === KEYS_AHEAD);
   const before = store.asked.length;
   const leaving = new AbortController();
   const options = { signal: leaving.signal };
@@ -50,7 +50,7 @@ idle('no-wake-storm: with a runner and a sender that wait, only the sweep asks',
     ),
   ];
   const counts = () => countOf(store.asked.slice(before));
-  await until(() => (counts()['sweepWork'] ?? 0) >= 4, 10_000);
+  await until(() => (counts()['sweepWork'] ?? 0) >= 4);
   const { sweepWork, ...rest } = counts();
   leaving.abort();
   await Promise.allSettled(waiting);
@@ -78,7 +78,7 @@ idle('no-wake-storm: what is due later is asked for when it is due, not before',
     { ...sender, waitMs: 5_000 },
     { ...app.asGateway, signal: leaving.signal },
   );
-  await until(() => (countOf(store.asked)['sweepWork'] ?? 0) >= 4, 10_000);
+  await until(() => (countOf(store.asked)['sweepWork'] ?? 0) >= 4);
   leaving.abort();
   await Promise.allSettled([waiting]);
   assert.is(countOf(store.asked)['claimDeliveries'], 1);

@@ -39,7 +39,7 @@ keyPool(
     for (const { publicKey } of made) {
       assert.is(createPublicKey(publicKey).asymmetricKeyDetails?.modulusLength, 3_072);
     }
-    await until(async () => (await store.countKeyPairs()) === 2, 30_000);
+    await until(async () => (await store.countKeyPairs()) === 2);
     const [row] = bare.rows('SELECT id, private_key AS sealed FROM key_pairs');
     assert.ok(
       sealer.open(row?.['sealed'] as Buffer, privateKeyPlace(String(row?.['id']))).length > 1_000,

@@ -34,7 +34,7 @@ test('only the runner token opens the service', async () => {
 test('a waiting lease is woken by an invocation, with all a runner needs', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'title', config: '{"timeout":60}' });
-  const waiting = app.lease('INVOCATION', 10_000);
+  const waiting = app.lease('INVOCATION', 25_000);
   const { id, sessionId, versionId } = await app.invoke(functionId, { url: 'x' });
   const [work] = await waiting;
   if (work?.item?.$case !== 'invocation') throw new Error('no invocation');
@@ -65,7 +65,7 @@ test('when the caller leaves, nothing stays leased', async () => {
     ({ work }) => work,
     () => [],
   );
-  const [work] = answer.length > 0 ? answer : await app.lease('INVOCATION', 5_000);
+  const [work] = answer.length > 0 ? answer : await app.lease('INVOCATION', 25_000);
   assert.is(work?.item?.$case === 'invocation' && work.item.value.invocationId, id);
 });
 
@@ -111,7 +111,7 @@ test('a caller over gRPC that leaves gets nothing, and the next one gets it all'
   leaving.abort();
   assert.is((await left).reason, 'CANCELLED');
   const { id } = await app.invoke(functionId);
-  const [work] = await app.lease('INVOCATION', 5_000);
+  const [work] = await app.lease('INVOCATION', 25_000);
   assert.is(work?.item?.$case === 'invocation' && work.item.value.invocationId, id);
 });
 
@@ -124,7 +124,7 @@ test('the sweep ends what a silent runner held', async () => {
     const { invocation } = await app.clients.invocations.getInvocation({ id }, app.asProject);
     return invocation?.status === 'FAILED' ? invocation : undefined;
   };
-  const ended = await until(read, 5_000);
+  const ended = await until(read);
   assert.is(ended.cause?.code, 'INTERNAL_ERROR');
   assert.is(ended.cause?.message, 'The runner was lost.');
 });
@@ -191,7 +191,7 @@ test('closing answers those who wait', async () => {
   const startedAt = performance.now();
   await app[Symbol.asyncDispose]();
   await waiting.catch(() => []);
-  assert.ok(performance.now() - startedAt < 4_000);
+  assert.ok(performance.now() - startedAt < 20_000, 'sooner than the wait was to end');
 });
 
 test.run();

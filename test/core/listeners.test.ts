@@ -55,7 +55,7 @@ listeners('a call that waits answers as soon as something happened', async () =>
   await read(app, nextCursor);
   app.emit();
   assert.equal(types(await waiting), [TYPE]);
-  assert.ok(performance.now() - startedAt < 5_000);
+  assert.ok(performance.now() - startedAt < 20_000, 'sooner than the wait was to end');
 });
 
 listeners('the first call does not wait, nor does one that leaves', async () => {
@@ -69,7 +69,7 @@ listeners('the first call does not wait, nor does one that leaves', async () => 
   await read(app, nextCursor);
   leaving.abort();
   assert.equal((await waiting).data, []);
-  assert.ok(performance.now() - startedAt < 5_000);
+  assert.ok(performance.now() - startedAt < 20_000, 'sooner than the wait was to end');
 });
 
 listeners('pages come in the order of what happened', async () => {

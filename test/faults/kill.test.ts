@@ -16,10 +16,11 @@ import { type Load, startLoad } from './load.ts';
 const ROUNDS = 20;
 const CLIENTS = 4;
 /**
- * An invocation whose runner vanished is FAILED this long after its lease ended. Source: issue 2.
+ * An invocation whose runner vanished is FAILED 10 s after its lease ended (issue 2); twice that,
+ * for a machine that is busy: core's tests judge the time by their own clock.
  */
-const ENDED_MS = 15_000 + 10_000;
-const DELIVERED_MS = 60_000;
+const ENDED_MS = 2 * (15_000 + 10_000);
+const DELIVERED_MS = 120_000;
 const ENDS = ['functions.invocations.completed', 'functions.invocations.failed'];
 
 const kill = suite('kill');

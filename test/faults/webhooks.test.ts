@@ -22,9 +22,9 @@ const ROUNDS = Number(process.env['TABERN_FAULT_ROUNDS'] ?? 10);
 const CLIENTS = 4;
 const SHARE_FAILED = 0.1;
 const SHARE_CUT = 0.02;
-const ENDED_MS = 25_000;
+const ENDED_MS = 50_000;
 /** Two first waits of the schedule, and room for a machine that is busy. */
-const SETTLED_MS = 60_000;
+const SETTLED_MS = 120_000;
 /** In milliseconds: what is due later than this is not waited for. */
 const SOON_MS = 30_000;
 const TYPES = ['pending', 'running', 'completed', 'failed'].map(

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { freePort } from '../support/port.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('gateway/bin');
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
 const LAUNCHER = fileURLToPath(new URL('../../gateway/tabern.js', import.meta.url));
-const LIMIT_MS = 20_000;
+/** Of each process, on a machine that is busy. */
+const LIMIT_MS = 60_000;
 
 type Ended = { code: number | null; out: string; err: string };
 
@@ -99,8 +99,7 @@ test('a preset key is never printed', async () => {
 test('gateway alone serves what core answers, over the socket', async () => {
   await using data = tempDirectory();
   const key = 'a-key-that-the-operator-chose';
-  const port = String(await freePort());
-  const env = { TABERN_DATA: data.path, TABERN_PORT: port, TABERN_API_KEY: key };
+  const env = { TABERN_DATA: data.path, TABERN_PORT: '0', TABERN_API_KEY: key };
   const core = tabern(['core'], env);
   await saidOn(core, /the one you set/);
   const gateway = tabern(['gateway'], env);
@@ -145,7 +144,7 @@ test('a key that was made is shown though the port is taken, and works then', as
   taken.close();
   assert.is(code, 69);
   const key = /API key +(svc_\S{50,})/.exec(out)?.[1] ?? '';
-  const run = tabern(['serve'], { ...env, TABERN_PORT: String(await freePort()) });
+  const run = tabern(['serve'], { ...env, TABERN_PORT: '0' });
   await saidOn(run, /^http:\/\/127\.0\.0\.1:\d+\n$/);
   const headers = { 'x-svc-api-key': key };
   const answer = await fetch(`${run.said.out.trim()}/v1/projects`, { headers });

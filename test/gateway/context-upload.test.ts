@@ -167,10 +167,10 @@ for (const isRemote of [false, true]) {
     const body = new ReadableStream({ start: (out) => out.enqueue(randomBytes(100_000)) });
     const init = { method: 'PUT', body, duplex: 'half', signal: leaving.signal } as RequestInit;
     const left = fetch(uploadUrl, init).catch((error: Error) => error.name);
-    await until(() => app.files().length === 2, 30_000);
+    await until(() => app.files().length === 2);
     leaving.abort();
     assert.is(await left, 'AbortError');
-    await until(() => app.files().length === 1, 30_000);
+    await until(() => app.files().length === 1);
     assert.ok(good.equals((await app.download(id)) as Buffer));
   });
 }
@@ -185,7 +185,7 @@ for (const isRemote of [false, true]) {
     const body = new ReadableStream({ start: (out) => out.enqueue(randomBytes(100_000)) });
     const init = { method: 'PUT', body, duplex: 'half', signal: leaving.signal } as RequestInit;
     const first = fetch(uploadUrl, init).catch((error: Error) => error.name);
-    await until(() => app.files().length === 1, 30_000);
+    await until(() => app.files().length === 1);
 
     const bytes = await sealedText(other.publicKey, 'x'.repeat(1_000_000));
     const refused = await fetch(other.uploadUrl, { method: 'PUT', body: new Uint8Array(bytes) });
@@ -198,8 +198,8 @@ for (const isRemote of [false, true]) {
 
     leaving.abort();
     assert.is(await first, 'AbortError');
-    await until(() => app.files().length === 0, 30_000);
-    await until(async () => (await put(other.uploadUrl, bytes)).status === 200, 30_000);
+    await until(() => app.files().length === 0);
+    await until(async () => (await put(other.uploadUrl, bytes)).status === 200);
     // one that was refused for its bytes is over too
     assert.is((await put(uploadUrl, Buffer.from('no archive'))).status, 422);
     assert.is((await put(uploadUrl, await sealedText(publicKey, 'y'))).status, 200);

@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { keepRunner, runnerEnv } from '../../gateway/runner-child.ts';
 import { openLog } from '../../proto/log.ts';
+import { until } from '../support/poll.ts';
 
 const test = suite('gateway/runner-child');
 const log = openLog({ role: 'test', level: 'silent' });
@@ -15,13 +16,12 @@ async function keep(script: string) {
   const file = join(directory, 'said');
   const runner = keepRunner({ PATH: '/bin' }, log, ['-e', script, file]);
   const said = async (text: string) => {
-    const until = Date.now() + 10_000;
-    for (;;) {
-      const now = await readFile(file, 'utf8').catch(() => '');
-      if (now === text) return;
-      if (Date.now() > until) throw new Error(`it said ${now}, not ${text}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    let now = '';
+    const isSaid = async () => {
+      now = await readFile(file, 'utf8').catch(() => '');
+      return now === text;
+    };
+    await until(isSaid).catch(() => assert.unreachable(`it said ${now}, not ${text}`));
   };
   return {
     runner,

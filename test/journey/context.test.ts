@@ -64,7 +64,7 @@ async function warnings({ stack }: Scene, id: string): Promise<string[]> {
 /** Once its handler has said that it was there. */
 async function visited({ stack }: Scene, id: string): Promise<void> {
   const path = `/v1/functions/invocations/${id}/logs`;
-  await until(async () => (await stack.call(path))['total'] === 1, 60_000);
+  await until(async () => (await stack.call(path))['total'] === 1);
 }
 
 function loggedIn({ site }: Scene) {
@@ -154,17 +154,18 @@ journey('what a handler did is saved though it throws or runs out of time', asyn
   is((await ended(scene.stack, thrown.id)).cause?.code, 'WORKLOAD_ERROR');
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
   const hung = await start(scene, { path: '/logout', persist: true, next: 'hang', timeout: 60 });
-  is((await ended(scene.stack, hung.id, 90_000)).cause?.code, 'TIMED_OUT');
+  is((await ended(scene.stack, hung.id, 240_000)).cause?.code, 'TIMED_OUT');
   equal(await go(scene, { path: '/', persist: false }), OUT);
   for (const { id } of [thrown, hung]) equal(await warnings(scene, id), []);
 });
 
 journey('two sessions at once both run; the last save wins and says so', async () => {
   await using scene = await openScene();
-  const slow = await start(scene, { path: '/login', next: { waitMs: 4_000 } });
+  const slow = await start(scene, { path: '/login', next: 'gate' });
   await visited(scene, slow.id);
   const quick = await start(scene, { path: '/', persist: true });
   equal((await ended(scene.stack, quick.id)).results, OUT);
+  scene.site.open();
   is((await ended(scene.stack, slow.id)).status, 'COMPLETED');
   equal(await warnings(scene, quick.id), []);
   match((await warnings(scene, slow.id)).join(), /another session saved this context/);
@@ -174,10 +175,11 @@ journey('two sessions at once both run; the last save wins and says so', async (
 journey('a context deleted under a session lets it run and drops its save', async () => {
   await using scene = await openScene();
   const { stack, contextId } = scene;
-  const { id } = await start(scene, { path: '/login', next: { waitMs: 3_000 } });
+  const { id } = await start(scene, { path: '/login', next: 'gate' });
   await visited(scene, id);
   const deleted = await stack.fetch(`/v1/contexts/${contextId}`, { method: 'DELETE' });
   is(deleted.status, 204);
+  scene.site.open();
   is((await ended(stack, id)).status, 'COMPLETED');
   match((await warnings(scene, id)).join(), /was not saved: it was deleted meanwhile/);
   const again = await stack.fetch(`/v1/functions/${scene.login}/invoke`, { json: {} });
@@ -193,29 +195,34 @@ journey('a runner killed in the middle of a save leaves the old content whole', 
   await using scene = await openScene();
   const { stack } = scene;
   await go(scene, { path: '/login' });
-  const { id } = await start(scene, { path: '/logout', persist: true });
-  const runDir = join(stack.dataDir, 'run');
-  // the sealed file appears when Chrome has closed: the save has begun and is not committed
-  const isSaving = () =>
-    readdirSync(runDir, { recursive: true }).some((name) => String(name).endsWith('/saved'));
-  const pid = await stack.runnerPid();
-  await until(
-    () => {
-      try {
-        return isSaving();
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // it went meanwhile
-        throw error;
-      }
-    },
-    60_000,
-    1,
-  );
-  process.kill(pid, 'SIGKILL');
+  const { id } = await start(scene, { path: '/logout', persist: true, next: 'gate' });
+  await visited(scene, id);
+  const runner = await stack.runnerPid();
+  // a service that stands still takes no save: the runner has begun one when its file is there,
+  // and cannot end it
+  process.kill(stack.pid, 'SIGSTOP');
+  try {
+    scene.site.open();
+    await until(() => isSaving(join(stack.dataDir, 'run')));
+    process.kill(runner, 'SIGKILL');
+  } finally {
+    process.kill(stack.pid, 'SIGCONT');
+  }
   const { status, cause } = await ended(stack, id);
   is(status, 'FAILED');
   is(cause?.code, 'INTERNAL_ERROR');
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
 });
+
+/** The sealed file appears when Chrome has closed. */
+function isSaving(runDir: string): boolean {
+  try {
+    const names = readdirSync(runDir, { recursive: true });
+    return names.some((name) => String(name).endsWith('/saved'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // a directory went
+    throw error;
+  }
+}
 
 journey.run();

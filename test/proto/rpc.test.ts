@@ -30,13 +30,13 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     );
     const answer = await stack.invocations.listInvocationLogs(
       { id: 'é' },
-      { metadata: { 'x-svc-api-key': 'k', 'x-request-id': 'r' }, timeoutMs: 4_000 },
+      { metadata: { 'x-svc-api-key': 'k', 'x-request-id': 'r' }, timeoutMs: 40_000 },
     );
     assert.equal(answer, { logs: [{ message: 'é', timestamp: 1.5, level: 'warn' }], total: 1 });
     assert.is(calls[0]?.metadata['x-svc-api-key'], 'k');
     assert.is(calls[0]?.metadata['x-request-id'], 'r');
     const left = (calls[0]?.deadline ?? 0) - Date.now();
-    assert.ok(left > 2_000 && left <= 4_100, `${left} ms left`);
+    assert.ok(left > 20_000 && left <= 40_100, `${left} ms left`);
     assert.is(calls[0]?.signal.aborted, false);
   });
 

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../proto/log.ts';
 import { bundleApart } from '../../runner/bundle-process.ts';
 import { DEFINES } from '../support/build.ts';
+import { until } from '../support/poll.ts';
 import { processesNaming } from '../support/processes.ts';
 import { directory } from '../support/project.ts';
 
@@ -21,7 +22,7 @@ async function bundled(files: Record<string, string>, signal = new AbortControll
     signal,
     log,
   }).catch((error: Error) => error);
-  assert.equal(processesNaming(project.path), [], 'no process is left');
+  await until(() => processesNaming(project.path).length === 0); // no process is left
   return made;
 }
 

@@ -44,7 +44,7 @@ async function listened(baseUrl: string, options: Record<string, string | boolea
   const shown = terminal(baseUrl);
   const asked = new AbortController();
   const running = listen(options, shown.cli, asked.signal);
-  await until(() => shown.out.length >= count, 5_000);
+  await until(() => shown.out.length >= count);
   asked.abort();
   assert.is(await running, 0);
   return shown;

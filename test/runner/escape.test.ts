@@ -35,6 +35,10 @@ async function openMachine() {
   };
 }
 
+/** What is refused in silence costs this much each; what is allowed may take a busy machine long. */
+const SILENCE_MS = 2_500;
+const PATIENCE_MS = 12_000;
+
 type Scene = { stack: Stack; functions: Record<string, string>; params: object };
 
 async function run<T>({ stack, functions, params }: Scene, name: string): Promise<T> {
@@ -68,7 +72,9 @@ attacks('a handler and its pages reach nothing of the machine', async () => {
   await using stack = await boot({ env: { TABERN_BROWSER_ALLOW_CIDRS: '' } });
   const functions = await publish(stack, FILES);
   const pids = [stack.pid, await stack.runnerPid(), process.pid];
-  const scene = { stack, functions, params: { port: machine.port, dataDir: stack.dataDir, pids } };
+  const { dataDir } = stack;
+  const params = { port: machine.port, dataDir, pids, patienceMs: SILENCE_MS };
+  const scene = { stack, functions, params };
 
   const files = await run<Files>(scene, 'files');
   expectNo(files.read);
@@ -91,7 +97,8 @@ attacks('what is opened is reached: the attempts above could have succeeded', as
   using machine = await openMachine();
   await using stack = await boot({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
   const functions = await publish(stack, FILES);
-  const params = { port: machine.port, dataDir: stack.dataDir, pids: [] };
+  const { dataDir } = stack;
+  const params = { port: machine.port, dataDir, pids: [], patienceMs: PATIENCE_MS };
   const scene = { stack, functions, params };
   const network = await run<Record<string, string>>(scene, 'network');
   assert.match(network['GET 127.0.0.1'] ?? '', 'of the machine');
@@ -107,7 +114,7 @@ attacks('a browser or a host that is lost under a handler is told as what it is'
   await using stack = await boot();
   const functions = await publish(stack, FILES);
   const runner = await stack.runnerPid();
-  const scene = { stack, functions, params: { port: 0, dataDir: '', pids: [] } };
+  const scene = { stack, functions, params: { port: 0, dataDir: '', pids: [], patienceMs: 0 } };
   for (const [victim, code, message] of [
     [isChrome, 'INTERNAL_ERROR', /the browser was lost/],
     [isHost, 'WORKLOAD_ERROR', /the function's process was lost/],
@@ -138,7 +145,7 @@ async function waiting(stack: Stack, id: string): Promise<void> {
   await until(async () => {
     const lines = await stack.call<{ message: string }[]>(`/v1/functions/invocations/${id}/logs`);
     return JSON.stringify(lines).includes('waiting');
-  }, 20_000);
+  });
 }
 
 attacks.run();

@@ -158,7 +158,7 @@ builds('an installer sees neither the home of the operator nor the data, and may
     child.stdout?.on('data', (bytes) => {
       text += bytes;
     });
-    await exited;
+    await Promise.all([exited, once(child, 'close')]);
     const said = JSON.parse(text);
     assert.equal(said.seen.slice(0, 4), ['ENOENT', 'ENOENT', 'ENOENT', 'ENOENT']);
     assert.equal(said.written, ['EROFS', 'EROFS', 'EROFS', 'done']);
@@ -182,7 +182,7 @@ builds('an installer ends with its runner, whatever ends that', async () => {
   const family = familyOf(must(runner.pid, 'a pid'));
   assert.ok(family.length >= 3, JSON.stringify(family));
   runner.kill('SIGKILL');
-  await until(() => stillRunning(family).length === 0, 10_000);
+  await until(() => stillRunning(family).length === 0);
   registry.close();
   registry.closeAllConnections();
 });

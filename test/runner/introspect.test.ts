@@ -8,7 +8,7 @@ const test = suite('runner/hosts introspect');
 test('introspection answers manifests and what was printed', async () => {
   await using yard = await openYard();
   const lines: string[] = [];
-  const ask = async (source: string, timeoutMs = 5_000) =>
+  const ask = async (source: string, timeoutMs = 60_000) =>
     await yard.hosts.introspect({
       projectId: 'p',
       bundle: await yard.bundle(source),

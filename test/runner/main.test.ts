@@ -26,10 +26,10 @@ main('of two runners on one data directory the older ends, and work goes on', as
   stray.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
-  const strayEnd = once(stray, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });
+  const strayEnd = once(stray, 'close', { signal: AbortSignal.timeout(LIMIT_MS) });
   // serve starts its own again, which is the newer one then
   await until(async () => (await stack.runnerPid()) !== first, LIMIT_MS);
-  assert.match(stack.logs(), `"code":${SUPERSEDED}`);
+  await until(() => stack.logs().includes(`"code":${SUPERSEDED}`));
   assert.equal(await strayEnd, [SUPERSEDED, null], said);
   assert.match(said, /another runner on this data directory has registered/);
   const { id } = await invoke(stack, trivial);

@@ -66,7 +66,7 @@ export function invoke(stack: Stack, functionId: string, params = {}): Promise<I
 }
 
 /** The invocation once it has ended. */
-export function ended(stack: Stack, id: string, limitMs = 60_000): Promise<Invocation> {
+export function ended(stack: Stack, id: string, limitMs = 120_000): Promise<Invocation> {
   return until(async () => {
     const one = await stack.call<Invocation>(`/v1/functions/invocations/${id}`);
     return isOver(one.status) && one;

@@ -10,6 +10,8 @@ import { must } from '../../proto/must.ts';
 
 export type LoginSite = AsyncDisposable & {
   url: string;
+  /** Lets go what waits at the gate, now and later: handlers whose `next` is 'gate'. */
+  open(): void;
   /** What each store holds after a login. */
   secrets: Record<'cookie' | 'session' | 'local' | 'tab' | 'indexed', string>;
 };
@@ -24,7 +26,9 @@ export async function startLogin(): Promise<LoginSite> {
     tab: must(tab, 'tab'),
     indexed: must(indexed, 'indexed'),
   };
-  const server = createServer((request, response) => {
+  const gate = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    if (request.url === '/gate') await gate.promise;
     const sent = request.headers.cookie ?? '';
     const cookies = [`kept=${secrets.cookie}; Max-Age=99999`, `now=${secrets.session}; HttpOnly`];
     const isLogin = request.url === '/login';
@@ -51,6 +55,7 @@ export async function startLogin(): Promise<LoginSite> {
   if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
   return {
     url: `http://127.0.0.1:${address.port}`,
+    open: gate.resolve,
     secrets,
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
@@ -143,6 +148,6 @@ const go = async (ctx, { url, next }) => {
   console.log('visited');
   if (next === 'throw') throw new Error('after the login');
   if (next === 'hang') await new Promise(() => {});
-  if (next?.waitMs) await new Promise((done) => setTimeout(done, next.waitMs));
+  if (next === 'gate') await fetch(new URL('/gate', url));
   return result.value;
 };`;

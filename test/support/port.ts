@@ -1,17 +1,31 @@
 /** Ports of this machine. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
+
+/**
+ * Below those that Linux gives to connections and to `listen(0)` (32768 and up, unless told
+ * otherwise), so that nobody is given it between now and its use.
+ */
+const FIRST = 10_240;
+const COUNT = 20_000;
+const TRIES_MAX = 100;
 
 /** A TCP port of 127.0.0.1 that nobody listens on now. */
 export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`none of ${TRIES_MAX} ports is free`);
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(0, '127.0.0.1', resolve);
-  await promise;
-  const address = server.address();
-  const closed = Promise.withResolvers<void>();
-  server.close(() => closed.resolve());
-  await closed.promise;
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
-  return address.port;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  server.once('error', () => resolve(false));
+  server.listen(port, '127.0.0.1', () => resolve(true));
+  if (!(await promise)) return false;
+  server.close();
+  await once(server, 'close');
+  return true;
 }

@@ -32,7 +32,7 @@ export type Receiver = {
   /** What is answered when nothing is scripted; 200 unless told. */
   otherwise(answer: (request: Received) => Answer): void;
   /** The first request that fits; waits for it. */
-  received(fits: (request: Received) => boolean, limitMs?: number): Promise<Received>;
+  received(fits: (request: Received) => boolean): Promise<Received>;
 } & AsyncDisposable;
 
 /** Starts a receiver. */
@@ -67,7 +67,7 @@ export async function startReceiver(): Promise<Receiver> {
     otherwise(answer) {
       fallback = answer;
     },
-    received: (fits, limitMs = 10_000) => until(() => requests.find(fits), limitMs),
+    received: (fits) => until(() => requests.find(fits)),
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
       server.close();

@@ -8,8 +8,10 @@ import type { Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { startReceiver } from './receiver.ts';
 
 const LOOPBACK = ['127.0.0.0/8'];
-/** The proportions of the real one. */
-export const SHORT: Budget = { wholeMs: 2_000, answerMs: 300, bodyMs: 150 };
+/** For what never answers: a time-out comes soon. */
+export const SHORT: Budget = { wholeMs: 20_000, answerMs: 300, bodyMs: 150 };
+/** For what answers: a machine that is busy is no time-out, and a body without end is cut soon. */
+export const PATIENT: Budget = { wholeMs: 60_000, answerMs: 60_000, bodyMs: 1_000 };
 
 type Setup = {
   allow?: string[];
@@ -20,17 +22,16 @@ type Setup = {
   resolve?: Resolve;
 };
 
-/** A receiver, and a way to send to it; loopback is allowed unless told. */
+/** A receiver, and a way to send to it, patient; loopback is allowed unless told. */
 export async function bootSend(setup: Setup = {}) {
-  const { allow = LOOPBACK, isTrusted = true, trust = '', budget, resolve } = setup;
+  const { allow = LOOPBACK, isTrusted = true, trust = '', budget = PATIENT, resolve } = setup;
   await using opened = new AsyncDisposableStack();
   const receiver = opened.use(await startReceiver());
   const guard = openGuard(cidrList(allow), resolve);
   const ca = isTrusted ? `${readFileSync(receiver.caPath, 'utf8')}\n${trust}` : undefined;
   const pools = opened.use(openPools(guard, ca));
-  const wire = { guard, pools, ...(budget && { budget }) };
-  const post = (endpoint = receiver.url, signal?: AbortSignal) =>
-    send(claimOf(endpoint), wire, signal);
+  const post = (endpoint = receiver.url, signal?: AbortSignal, own = budget) =>
+    send(claimOf(endpoint), { guard, pools, budget: own }, signal);
   const parts = opened.move();
   return { receiver, post, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }

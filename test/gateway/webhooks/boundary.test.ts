@@ -1,23 +1,40 @@
 /** 15s-boundary: interface.md 6 with the real clocks. A file of its own: it takes 16 s. */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { BUDGET, type Result } from '../../../gateway/webhooks/send.ts';
 import type { Answer } from '../../support/receiver.ts';
 import { bootSend } from '../../support/send.ts';
 
 const boundary = suite('gateway/webhooks/boundary');
+/** Both clocks are this process's: one that stood still so long may have missed the half second. */
+const LATE_MS = 200;
+const TRIES_MAX = 5;
 const after =
   (ms: number): Answer =>
   (response) =>
     void setTimeout(() => response.writeHead(200).end(), ms);
 
-boundary('15s-boundary: an answer after 14.5 s is success, after 15.5 s failure', async () => {
-  await using app = await bootSend();
+/** What becomes of an answer after 14.5 s and of one after 15.5 s, and how late the clocks were. */
+async function play(): Promise<{ early: Result; late: Result; lateMs: number }> {
+  await using app = await bootSend({ budget: BUDGET });
   app.receiver.script(after(14_500));
-  const early = app.post(`${app.receiver.url}/early`);
+  const first = app.post(`${app.receiver.url}/early`);
   await app.receiver.received(({ path }) => path === '/early');
   app.receiver.script(after(15_500));
-  const [ok, late] = await Promise.all([early, app.post(`${app.receiver.url}/late`)]);
-  assert.equal([ok.outcome, ok.status], ['OK', 200]);
+  const delays = monitorEventLoopDelay();
+  delays.enable();
+  const [early, late] = await Promise.all([first, app.post(`${app.receiver.url}/late`)]);
+  delays.disable();
+  return { early, late, lateMs: delays.max / 1e6 };
+}
+
+boundary('15s-boundary: an answer after 14.5 s is success, after 15.5 s failure', async () => {
+  let { early, late, lateMs } = await play();
+  for (let tries = 1; lateMs > LATE_MS && tries < TRIES_MAX; tries += 1) {
+    ({ early, late, lateMs } = await play());
+  }
+  assert.equal([early.outcome, early.status], ['OK', 200]);
   assert.equal([late.outcome, late.status], ['TIMEOUT', 0]);
   assert.is(late.error, 'no answer within 15 s');
 });

@@ -21,7 +21,7 @@ dispatcher(
       data: { results: unknown };
     };
     assert.equal(envelope.data.results, { title: 'Ünïcode 🦊' });
-    await until(() => app.states()[0] === 'delivered', 5_000);
+    await until(() => app.states()[0] === 'delivered');
     const [attempt] = app.core.rows('SELECT outcome, status, n FROM attempts');
     assert.equal(attempt, { outcome: 'ok', status: 200, n: 1 });
     assert.is(app.metadata[0], 'Bearer token');
@@ -34,10 +34,10 @@ dispatcher('a failure is tried again with the same id and bytes, and a new signa
   await using _ = app.start();
   const webhook = await app.core.addWebhook(app.receiver.url);
   app.core.emit({ n: 1 });
-  await until(() => app.core.states()[0]?.['tries'] === 1, 5_000);
+  await until(() => app.core.states()[0]?.['tries'] === 1);
   app.core.clock.advance(5_000);
   // A claim that waits does not see the clock jump: it ends after 5 s of its own.
-  await until(() => app.states()[0] === 'delivered', 15_000);
+  await until(() => app.states()[0] === 'delivered');
   const [first, second] = app.receiver.requests;
   assert.is(app.receiver.requests.length, 2);
   assert.equal(first?.body, second?.body);
@@ -53,7 +53,7 @@ dispatcher('a hundred events each arrive once', async () => {
   await app.core.addWebhook(`${app.receiver.url}/second`);
   for (let n = 0; n < 50; n += 1) app.core.emit({ n });
   await using _ = app.start();
-  await until(() => app.states().every((state) => state === 'delivered'), 20_000);
+  await until(() => app.states().every((state) => state === 'delivered'));
   const ids = app.receiver.requests.map(({ headers, path }) => `${path} ${headers['webhook-id']}`);
   assert.equal([ids.length, new Set(ids).size], [100, 100]);
 });
@@ -64,10 +64,10 @@ dispatcher('slow-endpoint-isolation: a hung endpoint does not hold up another', 
   await app.core.addWebhook(`${app.receiver.url}/hung`);
   for (let n = 0; n < 20; n += 1) app.core.emit();
   await using _ = app.start({ attemptsEndMs: 0 });
-  await until(() => app.receiver.requests.length === 8, 5_000);
+  await until(() => app.receiver.requests.length === 8);
   await app.core.addWebhook(`${app.receiver.url}/well`);
   app.core.emit();
-  await app.receiver.received(({ path }) => path === '/well', 2_000);
+  await app.receiver.received(({ path }) => path === '/well');
   assert.is(app.receiver.requests.length, 9, 'eight hang, the rest of theirs wait');
 });
 
@@ -82,7 +82,7 @@ dispatcher('a report that core does not take is made again until it does', async
   await using _ = app.start({ client: { ...app.client, reportAttempts } });
   await app.core.addWebhook(app.receiver.url);
   app.core.emit();
-  await until(() => app.states()[0] === 'delivered', 5_000);
+  await until(() => app.states()[0] === 'delivered');
   assert.is(app.receiver.requests.length, 1);
 });
 
@@ -97,7 +97,7 @@ dispatcher('a core that is away is asked again', async () => {
   await app.core.addWebhook(app.receiver.url);
   app.core.emit();
   await using _ = app.start({ client: { ...app.client, claimDeliveries } });
-  await until(() => app.states()[0] === 'delivered', 5_000);
+  await until(() => app.states()[0] === 'delivered');
 });
 
 dispatcher('close lets an attempt end, reports it, and sends nothing after', async () => {
@@ -111,7 +111,7 @@ dispatcher('close lets an attempt end, reports it, and sends nothing after', asy
   assert.equal(app.states(), ['delivered']);
   app.core.emit();
   await using _ = app.start({ senderId: 'two' });
-  await until(() => app.states()[1] === 'delivered', 5_000);
+  await until(() => app.states()[1] === 'delivered');
   assert.is(app.receiver.requests.length, 2);
 });
 

@@ -15,7 +15,7 @@ import {
   flooding,
   startHostile,
 } from '../../support/hostile.ts';
-import { bootSend, SHORT } from '../../support/send.ts';
+import { bootSend, PATIENT, SHORT } from '../../support/send.ts';
 
 const hostile = suite('gateway/webhooks/hostile');
 
@@ -89,8 +89,9 @@ for (const [name, behave, outcome, error] of KINDS) {
   hostile(`hang-drip-infinite-gzip: ${name} is ${outcome}`, async () => {
     const ca = await authority();
     await using bad = await startHostile(behave, await ca.issue());
-    await using app = await bootSend({ budget: SHORT, trust: ca.cert });
-    const result = await app.post(bad.url);
+    await using app = await bootSend({ trust: ca.cert });
+    const budget = outcome === 'TIMEOUT' ? SHORT : PATIENT;
+    const result = await app.post(bad.url, undefined, budget);
     assert.is(result.outcome, outcome, result.error);
     assert.match(result.error, error);
     assert.ok(result.response.length <= 1_024);
@@ -116,7 +117,7 @@ for (const [name, tls, error] of TLS_KINDS) {
   hostile(`hang-drip-infinite-gzip: ${name} is no endpoint`, async () => {
     const shown = await tls();
     await using bad = await startHostile(says(EMPTY), shown.tls);
-    await using app = await bootSend({ budget: SHORT, trust: shown.trust });
+    await using app = await bootSend({ trust: shown.trust });
     const result = await app.post(bad.url);
     assert.is(result.outcome, 'TLS', result.error);
     assert.match(result.error, error);
@@ -125,7 +126,7 @@ for (const [name, tls, error] of TLS_KINDS) {
 
 hostile('hang-drip-infinite-gzip: plain http on the port of https is no endpoint', async () => {
   await using bad = await startHostile(says('HTTP/1.1 400 Bad Request\r\n\r\n'));
-  await using app = await bootSend({ budget: SHORT });
+  await using app = await bootSend();
   assert.is((await app.post(bad.url)).outcome, 'TLS');
 });
 

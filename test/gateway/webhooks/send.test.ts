@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { retryAfterOf } from '../../../gateway/webhooks/send.ts';
 import { until } from '../../support/poll.ts';
 import type { Answer } from '../../support/receiver.ts';
-import { bootSend, SHORT } from '../../support/send.ts';
+import { bootSend, PATIENT, SHORT } from '../../support/send.ts';
 
 const sending = suite('gateway/webhooks/send');
 sending('the endpoint gets one POST with our headers and bytes, and nothing else', async () => {
@@ -84,16 +84,14 @@ const endless: Answer = (response) => {
 sending('no answer within the budget is a time-out', async () => {
   await using app = await bootSend({ budget: SHORT });
   app.receiver.script(silent);
-  const startedAt = performance.now();
   const result = await app.post();
   assert.is(result.outcome, 'TIMEOUT');
   assert.is(result.error, 'no answer within 0.3 s');
   assert.is(result.status, 0);
-  assert.ok(performance.now() - startedAt < 1_500);
 });
 
-sending('an answer just within the budget is success', async () => {
-  await using app = await bootSend({ budget: { ...SHORT, answerMs: 1_500 } });
+sending('an answer that comes late, within the budget, is success', async () => {
+  await using app = await bootSend();
   app.receiver.script((response) => void setTimeout(() => response.writeHead(204).end(), 400));
   assert.is((await app.post()).outcome, 'OK');
 });
@@ -101,7 +99,7 @@ sending('an answer just within the budget is success', async () => {
 sending(
   'the status line decides: a body that never ends is success, and the socket closes',
   async () => {
-    await using app = await bootSend({ budget: SHORT });
+    await using app = await bootSend();
     let isClosed = false;
     app.receiver.script((response, request) => {
       response.once('close', () => {
@@ -112,12 +110,12 @@ sending(
     const result = await app.post();
     assert.is(result.outcome, 'OK');
     assert.match(result.response.toString(), /^x+$/);
-    await until(() => isClosed, 2_000);
+    await until(() => isClosed);
   },
 );
 
 sending('of a flood 1 KiB is kept and little more is read', async () => {
-  await using app = await bootSend({ budget: { ...SHORT, bodyMs: 60_000, wholeMs: 60_000 } });
+  await using app = await bootSend({ budget: { ...PATIENT, bodyMs: 60_000 } });
   app.receiver.script(endless);
   const result = await app.post();
   assert.is(result.outcome, 'OK');
@@ -148,7 +146,7 @@ for (const [what, bytes] of [
   ['headers of 20 KiB', `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(20_480)}\r\n\r\n`],
 ] as const) {
   sending(`${what} is not valid HTTP`, async () => {
-    await using app = await bootSend({ budget: SHORT });
+    await using app = await bootSend();
     app.receiver.script((response) => response.socket?.end(bytes));
     const result = await app.post();
     assert.is(result.outcome, 'PROTOCOL');

@@ -22,9 +22,9 @@ thread('kill-worker: what was in flight is delivered, with the same id and bytes
   // The first eight hang: they are in flight when the thread dies.
   app.receiver.script(...Array.from({ length: 8 }, () => () => {}));
   await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
-  await until(() => app.receiver.requests.length === 8, 5_000);
+  await until(() => app.receiver.requests.length === 8);
   await workers[0]?.terminate();
-  await until(() => app.states().every((state) => state === 'delivered'), 20_000);
+  await until(() => app.states().every((state) => state === 'delivered'));
   assert.is(workers.length, 2);
 
   const byId = Map.groupBy(app.receiver.requests, ({ headers }) => `${headers['webhook-id']}`);
@@ -50,17 +50,17 @@ thread('delete-stops-at-once: an attempt in flight ends when its webhook is dele
   app.receiver.script(hang, hang);
   app.core.emit();
   await using _ = app.start({ attemptsEndMs: 0 });
-  await until(() => app.receiver.requests.length === 2, 5_000);
+  await until(() => app.receiver.requests.length === 2);
   await app.core.webhooks.deleteWebhook({ id }, app.core.caller);
-  await until(() => closed.length > 0, 5_000);
+  await until(() => closed.length > 0);
   assert.equal(closed, ['/gone']);
   const ended = () =>
     app.core.rows('SELECT outcome, error, endpoint FROM attempts WHERE ended_at IS NOT NULL');
-  await until(() => ended().length > 0, 5_000);
+  await until(() => ended().length > 0);
   const error = 'the webhook was deleted before an answer';
   assert.equal(ended(), [{ outcome: 'reset', error, endpoint: gone }]);
   app.core.emit();
-  await until(() => app.receiver.requests.length === 3, 5_000);
+  await until(() => app.receiver.requests.length === 3);
   assert.is(app.receiver.requests.filter(({ path }) => path === '/gone').length, 1);
 });
 
@@ -70,11 +70,11 @@ thread('kill-worker: a thread that dies again and again is started again', async
   await app.core.addWebhook(app.receiver.url);
   await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
   for (let death = 1; death <= 3; death += 1) {
-    await until(() => workers.length === death, 10_000);
+    await until(() => workers.length === death);
     await workers.at(-1)?.terminate();
   }
   app.core.emit();
-  await until(() => app.states()[0] === 'delivered', 10_000);
+  await until(() => app.states()[0] === 'delivered');
   assert.is(app.receiver.requests.length, 1);
 });
 
@@ -94,7 +94,7 @@ thread('the thread has no variable of the service and no token', async () => {
   await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
   const told: unknown[] = [];
   workers[0]?.on('message', (message) => told.push(message));
-  await until(() => told.length > 0, 5_000);
+  await until(() => told.length > 0);
   assert.equal(told[0], { kind: 'claim', id: 0, max: 64 });
   delete process.env['TABERN_TEST_MARK'];
 });
@@ -108,11 +108,11 @@ thread('slow-dns-isolation: names whose server is silent hold up no other name',
   for (let n = 0; n < 3; n += 1) await app.core.addWebhook(`https://silent${n}.example.com/`);
   for (let n = 0; n < 8; n += 1) app.core.emit({ n });
   await using _ = app.start({ dnsServers: [dns.server], attemptsEndMs: 0 });
-  await until(() => app.core.rows('SELECT id FROM attempts').length === 24, 5_000);
-  await until(() => new Set(dns.asked).size === 3, 5_000);
+  await until(() => app.core.rows('SELECT id FROM attempts').length === 24);
+  await until(() => new Set(dns.asked).size === 3);
   await app.core.addWebhook(`https://hook.example.com:${port}/`);
   app.core.emit({ n: 'well' });
-  await app.receiver.received(({ headers }) => headers.host?.startsWith('hook.') === true, 5_000);
+  await app.receiver.received(({ headers }) => headers.host?.startsWith('hook.') === true);
   const ended = app.core.rows('SELECT id, outcome FROM attempts WHERE ended_at IS NOT NULL');
   assert.ok(ended.length <= 1, 'all others wait for their names');
 });
@@ -123,7 +123,7 @@ thread('slow-dns-isolation: a name whose server is silent is a failure in the en
   await app.core.addWebhook('https://silent.example.com/');
   app.core.emit();
   await using _ = app.start({ dnsServers: [dns.server] });
-  await until(() => app.core.states()[0]?.['tries'] === 1, 10_000);
+  await until(() => app.core.states()[0]?.['tries'] === 1);
   const [attempt] = app.core.rows('SELECT outcome, error FROM attempts');
   assert.equal(attempt, { outcome: 'dns', error: 'the name did not resolve' });
 });
@@ -150,7 +150,7 @@ thread('hang-drip-infinite-gzip: hostile endpoints all at once do not end the th
   await until(() => {
     const [row] = app.core.rows('SELECT COUNT(*) AS n FROM attempts WHERE ended_at IS NOT NULL');
     return row?.['n'] === 32;
-  }, 20_000);
+  });
   assert.is(workers.length, 1);
 });
 

@@ -26,7 +26,7 @@ function open(idleMs: number | undefined) {
 
 idle('nothing for as long ends it with 1008 and says why; what speaks stays', async () => {
   const quiet = open(50);
-  const lively = open(50);
+  const lively = open(2_000); // what a machine that is busy does not stand still for
   const speaking = setInterval(lively.say, 1);
   const never = open(undefined);
   await until(() => quiet.closes.length > 0, 'it ended');

@@ -48,7 +48,7 @@ session('a broken Local State costs a second start, and no session', async () =>
   // wait of 30 s for a page
   const left = () =>
     process.getActiveResourcesInfo().filter((name) => /^TCP|^Timeout$/.test(name)).length;
-  await until(() => left() === 0, 20_000);
+  await until(() => left() === 0, 20_000); // before that wait is over by itself
 });
 
 session('a crash saves nothing and says so; a session that may not keep does neither', async () => {

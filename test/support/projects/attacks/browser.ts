@@ -6,9 +6,10 @@ type Call = (
   params?: object,
   sessionId?: string,
 ) => Promise<Record<string, unknown>>;
-type Aim = { port: number; dataDir: string; secret: string };
+/** `patienceMs`: what has not succeeded by then is taken for refused. */
+type Aim = { port: number; dataDir: string; secret: string; patienceMs: number };
 
-async function open(url: string): Promise<{ call: Call; close(): void }> {
+async function open(url: string, { patienceMs }: Aim): Promise<{ call: Call; close(): void }> {
   const socket = new WebSocket(url);
   const waiting = new Map<number, (said: Said) => void>();
   let last = 0;
@@ -26,7 +27,7 @@ async function open(url: string): Promise<{ call: Call; close(): void }> {
       new Promise((resolve, reject) => {
         last += 1;
         const id = last;
-        const late = setTimeout(() => reject(new Error('no answer')), 4_000);
+        const late = setTimeout(() => reject(new Error('no answer')), 2 * patienceMs);
         waiting.set(id, ({ result = {}, error }) => {
           clearTimeout(late);
           if (error) reject(new Error(error.message));
@@ -81,9 +82,9 @@ const URLS = [
 ];
 
 /** What script in a page tries; each expression gives what it got, or fails. */
-function scripts({ port }: Aim): Record<string, string> {
+function scripts({ port, patienceMs }: Aim): Record<string, string> {
   const site = `http://127.0.0.1:${port}`;
-  const late = `new Promise((done) => setTimeout(() => done('no: silence'), 2500))`;
+  const late = `new Promise((done) => setTimeout(() => done('no: silence'), ${patienceMs}))`;
   const race = (act: string): string => `Promise.race([${act}, ${late}])`;
   return {
     'fetch the machine': `fetch('${site}/').then((r) => r.text())`,
@@ -113,7 +114,7 @@ function scripts({ port }: Aim): Record<string, string> {
 }
 
 export async function browserAttacks(connectUrl: string, aim: Aim): Promise<object> {
-  const [mine, other] = await Promise.all([open(connectUrl), open(connectUrl)]);
+  const [mine, other] = await Promise.all([open(connectUrl, aim), open(connectUrl, aim)]);
   const { targetInfos } = await mine.call('Target.getTargets');
   const targetId = String((targetInfos as { targetId: string; type: string }[])[0]?.targetId);
   // asked for nested; what it gives must be flat all the same, and policed

@@ -17,7 +17,13 @@ import { connect } from 'node:net';
 import { defineFn } from 'tabern';
 import { browserAttacks } from './browser.ts';
 
-type Params = { port: number; dataDir: string; pids: number[]; secret: string };
+type Params = {
+  port: number;
+  dataDir: string;
+  pids: number[];
+  secret: string;
+  patienceMs: number;
+};
 type Found = Record<string, unknown>;
 
 async function attempt(act: () => unknown): Promise<unknown> {
@@ -35,11 +41,11 @@ async function all(attempts: Record<string, () => unknown>): Promise<Found> {
 }
 
 /** What the other end says to `say`. */
-function talk(where: object, say: string): Promise<string> {
+function talk(where: object, say: string, patienceMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let heard = '';
     const socket = connect(where as { port: number });
-    socket.setTimeout(3_000, () => socket.destroy(new Error('silence')));
+    socket.setTimeout(patienceMs, () => socket.destroy(new Error('silence')));
     socket.on('connect', () => socket.write(say));
     socket.on('data', (bytes) => {
       heard += bytes;
@@ -89,31 +95,32 @@ const HOSTS = [
   ...['169.254.169.254', '[fd00:ec2::254]', '10.0.0.1', '192.168.0.1', '172.16.0.1', '100.64.0.1'],
 ];
 
-defineFn('network', async (_, { port, dataDir }: Params) => {
+defineFn('network', async (_, { port, dataDir, patienceMs }: Params) => {
+  const ask = (where: object, say: string) => talk(where, say, patienceMs);
   const proxy = { host: '127.0.0.1', port: 3128 };
   const connects = HOSTS.map((host) => [
     `CONNECT ${host}`,
-    () => talk(proxy, `CONNECT ${host}:${port} HTTP/1.1\r\nhost: x\r\n\r\n`),
+    () => ask(proxy, `CONNECT ${host}:${port} HTTP/1.1\r\nhost: x\r\n\r\n`),
   ]);
   const gets = HOSTS.map((host) => [
     `GET ${host}`,
     () =>
-      talk(proxy, `GET http://${host}:${port}/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
+      ask(proxy, `GET http://${host}:${port}/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`),
   ]);
   const upgrade = 'host: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n';
   return all({
     ...Object.fromEntries([...connects, ...gets]),
-    direct: () => talk({ host: '127.0.0.1', port }, 'GET / HTTP/1.0\r\n\r\n'),
-    metadata: () => talk({ host: '169.254.169.254', port: 80 }, 'GET / HTTP/1.0\r\n\r\n'),
-    core: () => talk({ path: `${dataDir}/core.sock` }, 'x'),
-    control: () => talk({ path: '/run/ctl.sock' }, 'x'),
-    'a mail port': () => talk(proxy, 'CONNECT 8.8.8.8:25 HTTP/1.1\r\nhost: x\r\n\r\n'),
+    direct: () => ask({ host: '127.0.0.1', port }, 'GET / HTTP/1.0\r\n\r\n'),
+    metadata: () => ask({ host: '169.254.169.254', port: 80 }, 'GET / HTTP/1.0\r\n\r\n'),
+    core: () => ask({ path: `${dataDir}/core.sock` }, 'x'),
+    control: () => ask({ path: '/run/ctl.sock' }, 'x'),
+    'a mail port': () => ask(proxy, 'CONNECT 8.8.8.8:25 HTTP/1.1\r\nhost: x\r\n\r\n'),
     'another signing key': () =>
-      talk(
+      ask(
         { path: '/run/cdp.sock' },
         `GET /?signingKey=${'A'.repeat(43)} HTTP/1.1\r\n${upgrade}\r\n`,
       ),
-    'no signing key': () => talk({ path: '/run/cdp.sock' }, `GET / HTTP/1.1\r\n${upgrade}\r\n`),
+    'no signing key': () => ask({ path: '/run/cdp.sock' }, `GET / HTTP/1.1\r\n${upgrade}\r\n`),
     udp: () =>
       new Promise((resolve, reject) => {
         const socket = createSocket('udp4').on('error', reject);
