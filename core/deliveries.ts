@@ -18,7 +18,13 @@ import { jitterOf } from './delivery/schedule.ts';
 import { signatureHeaders } from './delivery/sign.ts';
 import { isId } from './ids.ts';
 import type { Sealer } from './seal.ts';
-import type { AttemptEnd, Claimed, ClaimedRow } from './store/types/deliveries.ts';
+import type {
+  AttemptEnd,
+  Claimed,
+  ClaimedRow,
+  ClaimWanted,
+  Sender,
+} from './store/types/deliveries.ts';
 import type { Store } from './store/types.ts';
 import { openWake } from './wake.ts';
 import { secretPlace } from './webhooks.ts';
@@ -59,6 +65,10 @@ type Options = {
   closing?: AbortSignal;
 };
 
+/** What a sender is told. */
+type Answer = { claims: Claim[]; goneWebhookIds: string[] };
+const NOTHING: Answer = { claims: [], goneWebhookIds: [] };
+
 export function deliveryService(
   options: Options,
 ): Service<typeof DeliveryServiceService, MachineCaller> {
@@ -66,19 +76,19 @@ export function deliveryService(
   const { closing = new AbortController().signal } = options;
   const { random = Math.random, rule = FIVE_DAYS, ratePerS = RATE_PER_S } = options;
 
-  function claim(sender: { senderId: string; instanceId: string }, max: number): Promise<Claimed> {
+  function wantedBy(sender: Sender, max: number): ClaimWanted {
     const at = now();
     const leaseUntil = at + LEASE_MS;
     const jitter = jitterOf(random());
-    return store.claimDeliveries({
+    return {
       ...{ ...sender, max, perProjectMax: PER_PROJECT_MAX, ratePerS },
       ...{ at, leaseUntil, jitter },
-    });
+    };
   }
 
   /** The sender left while they were being claimed: it would hold them for the whole lease. */
-  async function handBack(claims: readonly ClaimedRow[]): Promise<void> {
-    if (claims.length === 0) return;
+  async function handedBack(claims: readonly ClaimedRow[]): Promise<Answer> {
+    if (claims.length === 0) return NOTHING;
     const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
       ...{ deliveryId, claimSeq, attemptId, outcome: 'unsent' as const, status: 0, latencyMs: 0 },
       ...{
@@ -90,6 +100,11 @@ export function deliveryService(
       },
     }));
     await store.reportAttempts({ ends, at: now(), rule });
+    return NOTHING;
+  }
+
+  function answered(claimed: Claimed): Answer {
+    return { claims: signed(claimed, options), goneWebhookIds: claimed.gone };
   }
 
   return {
@@ -97,35 +112,34 @@ export function deliveryService(
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
       const giveUpAt = now() + waitMs;
       const ending = AbortSignal.any([call.signal, closing]);
-      for (;;) {
+      for (let isWoken = false; ; isWoken = true) {
         using wake = openWake(store, 'deliveries');
-        const claimed = await claim({ senderId, instanceId }, max);
-        if (call.signal.aborted) {
-          await handBack(claimed.claims);
-          return { claims: [], goneWebhookIds: [] };
-        }
+        const claimed = await store.claimDeliveries(wantedBy({ senderId, instanceId }, max));
+        if (call.signal.aborted) return handedBack(claimed.claims);
         const leftMs = giveUpAt - now();
-        const { claims, gone: goneWebhookIds, nextDue } = claimed;
-        if (claims.length > 0 || goneWebhookIds.length > 0 || leftMs <= 0 || closing.aborted) {
-          return { claims: signed(claimed, options), goneWebhookIds };
-        }
-        const dueMs = (nextDue ?? Number.POSITIVE_INFINITY) - now();
+        const { claims, gone, nextDue } = claimed;
+        const isTold = claims.length > 0 || gone.length > 0 || (max === 0 && isWoken);
+        if (isTold || leftMs <= 0 || closing.aborted) return answered(claimed);
+        const dueMs = max > 0 && nextDue !== null ? nextDue - now() : leftMs;
         await wake.wait(Math.max(1, Math.min(leftMs, dueMs)), ending);
         // Who left cannot send: nothing may be claimed for them.
-        if (call.signal.aborted) return { claims: [], goneWebhookIds: [] };
+        if (call.signal.aborted) return NOTHING;
       }
     },
 
-    async reportAttempts({ senderId, instanceId, reports }) {
+    async reportAttempts({ senderId, instanceId, reports, max }, { call }) {
       checkSender(senderId, instanceId);
       if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
+      if (max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
       const ends = reports.map((report) => endOf(report, jitterOf(random())));
-      const { disabled } = await store.reportAttempts({ ends, at: now(), rule });
+      const next = wantedBy({ senderId, instanceId }, max);
+      const { disabled, claimed } = await store.reportAttempts({ ends, at: next.at, rule, next });
       for (const webhookId of disabled) {
         const hours = rule.disableAfterMs / 3_600_000;
         log.warn({ webhookId, reason: 'failing_5d', hours }, 'a webhook was disabled');
       }
-      return {};
+      if (claimed === undefined) return NOTHING;
+      return call.signal.aborted ? handedBack(claimed.claims) : answered(claimed);
     },
   };
 }
@@ -134,9 +148,7 @@ function checkedClaim<
   R extends { senderId: string; instanceId: string; max: number; waitMs: number },
 >(request: R): R {
   checkSender(request.senderId, request.instanceId);
-  if (request.max < 1 || request.max > BATCH_MAX) {
-    throw invalidField('max', `must be 1 to ${BATCH_MAX}.`);
-  }
+  if (request.max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
   if (request.waitMs > WAIT_MAX_MS) throw invalidField('waitMs', `must be 0 to ${WAIT_MAX_MS}.`);
   return request;
 }
@@ -212,7 +224,8 @@ function endOf(report: AttemptReport, jitter: number): AttemptEnd {
     latencyMs,
     abortMessage,
     error: report.error.slice(0, ERROR_MAX_LENGTH),
-    response: report.response.subarray(0, RESPONSE_KEPT_BYTES),
+    // Bytes of its own: a view would take all that it looks into along to the store's thread.
+    response: Uint8Array.from(report.response.subarray(0, RESPONSE_KEPT_BYTES)),
     retryAfterS: report.retryAfterSeconds ?? null,
     jitter,
   };

@@ -15,7 +15,7 @@ const CALL_TIMEOUT_MS = 10_000;
 
 export type Calls = {
   claim(id: number, max: number): void;
-  report(id: number, reports: AttemptReport[]): void;
+  report(id: number, reports: AttemptReport[], max: number): void;
   /** Nobody waits for that claim any more. */
   leave(id: number): void;
   /**
@@ -58,11 +58,11 @@ export function openCalls(parts: Parts, tell: (message: ToThread) => void): Call
     }
   }
 
-  async function report(id: number, reports: AttemptReport[]): Promise<void> {
+  async function report(id: number, reports: AttemptReport[], max: number): Promise<void> {
     try {
       const options = { timeoutMs: CALL_TIMEOUT_MS, metadata };
-      await client.reportAttempts({ ...identity, reports: reports.map(whole) }, options);
-      tell({ kind: 'reported', id });
+      const request = { ...identity, reports: reports.map(whole), max };
+      tell({ kind: 'claimed', id, claimed: await client.reportAttempts(request, options) });
     } catch (error) {
       log.warn({ reason: asFault(error).reason }, 'attempts cannot be reported');
       tell({ kind: 'failed', id });
@@ -71,7 +71,7 @@ export function openCalls(parts: Parts, tell: (message: ToThread) => void): Call
 
   return {
     claim: (id, max) => run(claim(id, max)),
-    report: (id, reports) => run(report(id, reports)),
+    report: (id, reports, max) => run(report(id, reports, max)),
     leave: (id) => claims.get(id)?.abort(),
     async end() {
       for (const over of claims.values()) over.abort();

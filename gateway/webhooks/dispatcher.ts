@@ -135,7 +135,7 @@ class Keeper {
         calls.claim(message.id, message.max);
         return;
       case 'report':
-        calls.report(message.id, message.reports);
+        calls.report(message.id, message.reports, message.max);
         return;
       case 'leave':
         calls.leave(message.id);

@@ -23,7 +23,8 @@ export type Claimed = { claims: Claim[]; goneWebhookIds: string[] };
 /** `id` numbers the questions of one thread, so that each answer finds who asked. */
 export type FromThread =
   | { kind: 'claim'; id: number; max: number }
-  | { kind: 'report'; id: number; reports: AttemptReport[] }
+  /** And takes as many as `max` that are due. */
+  | { kind: 'report'; id: number; reports: AttemptReport[]; max: number }
   /** A claim is not waited for any longer. */
   | { kind: 'leave'; id: number }
   /** Core took no report for so long that these were given up. */
@@ -32,7 +33,6 @@ export type FromThread =
 
 export type ToThread =
   | { kind: 'claimed'; id: number; claimed: Claimed }
-  | { kind: 'reported'; id: number }
   | { kind: 'failed'; id: number }
   /** Attempts in flight get this long. */
   | { kind: 'close'; maxMs: number };

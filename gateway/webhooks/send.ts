@@ -37,6 +37,9 @@ const RETRY_AFTER_MAX_S = 7 * 24 * 3_600;
  */
 const CLAIM_FRESH_MS = 10_000;
 
+/** One for all: what it cuts has been settled, and its stack would cost as much as the attempt. */
+const DONE = new Error('done');
+
 export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'>;
 
 export type Wire = { guard: Guard; pools: Pools; budget?: Budget };
@@ -145,6 +148,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#controller = undefined; // it ended by itself: there is nothing to cut
     this.#finish();
   }
 
@@ -183,7 +187,8 @@ class Exchange implements Dispatcher.DispatchHandler {
       status,
       latencyMs: Math.round(performance.now() - (this.#sentAt ?? this.#startedAt)),
       error: isOk ? '' : error,
-      response: Buffer.concat(this.#body),
+      // Bytes of its own: a view into a shared pool takes the whole pool to the other threads.
+      response: ownBytes(this.#body),
       retryAfterSeconds: this.#retryAfterS,
       abortMessage: !isOk && this.#isAborting,
     };
@@ -200,7 +205,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#signal?.removeEventListener('abort', this.#leave);
     this.#settle({ result, isCut });
-    this.#controller?.abort(new Error('done'));
+    this.#controller?.abort(DONE);
   }
 
   #after(ms: number, then: () => void): void {
@@ -226,4 +231,12 @@ export function retryAfterOf(value: unknown, now = Date.now()): number | undefin
   const at = Date.parse(text);
   if (Number.isNaN(at)) return undefined;
   return Math.min(Math.max(0, Math.ceil((at - now) / 1_000)), RETRY_AFTER_MAX_S);
+}
+
+function ownBytes(chunks: readonly Buffer[]): Buffer {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const bytes = Buffer.alloc(length);
+  let at = 0;
+  for (const chunk of chunks) at += chunk.copy(bytes, at);
+  return bytes;
 }

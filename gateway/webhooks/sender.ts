@@ -11,17 +11,21 @@ import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.
 import type { Claimed } from './messages.ts';
 import { send, type Wire } from './send.ts';
 
-/** Attempts in flight of one sender, and items of one call. Source: spec/webhooks.md 3.9. */
-const IN_FLIGHT_MAX = 64;
+/**
+ * Attempts in flight of one sender. Ours: spec/webhooks.md 3.9 has 64, which eight hung endpoints
+ * take for themselves. Of bodies it is 5 MiB at most.
+ */
+const IN_FLIGHT_MAX = 256;
+/** Items of one call. Source: spec/webhooks.md 3.1. */
 const BATCH_MAX = 64;
 /** Ended and not on record yet: past it core is too slow, and nothing new is begun. Ours. */
-const REPORTS_MAX = 128;
+const REPORTS_MAX = 256;
 /**
- * A commit of core costs as much as twenty deliveries in it: while many attempts are in flight,
- * this many places gather before the next claim, or as many as come free in so many milliseconds.
- * Ours, by measurement.
+ * A commit of core costs as much as twenty deliveries in it: while that many attempts are in
+ * flight, so many ends gather before they are reported, and so many places before a claim, or as
+ * many as come in these milliseconds. Ours, by measurement.
  */
-const CLAIM_MIN = 16;
+const GATHER_MIN = 48;
 const GATHER_MS = 2;
 /** In milliseconds. Core takes the lease back after 45 s anyway. Source: spec/webhooks.md 3.10. */
 const REPORT_KEPT_MS = 60_000;
@@ -31,9 +35,13 @@ const BACKOFF_MAX_MS = 2_000;
 
 /** The way to core. Both reject when core did not take the call: it is made again. */
 export type Link = {
-  /** Waits for the first delivery that is due; gives up when the signal aborts. */
+  /**
+   * Waits for the first delivery that is due; gives up when the signal aborts. With no place free
+   * it hears of deleted webhooks, and is answered when anything changed.
+   */
   claim(max: number, signal: AbortSignal): Promise<Claimed>;
-  report(reports: AttemptReport[]): Promise<void>;
+  /** Takes as many as `max` that are due in the same call, without waiting. */
+  report(reports: AttemptReport[], max: number): Promise<Claimed>;
   /** Told how many reports were given up. */
   dropped(count: number): void;
 };
@@ -62,8 +70,8 @@ class Loop implements Sender {
   readonly #reports: Kept[] = [];
   readonly #claiming: Promise<void>;
   #reporting: Promise<void> | undefined;
-  /** Ends the claim loop's wait for a place, when it waits. */
-  #wake: () => void = () => {};
+  /** Places that calls under way may fill. */
+  #promised = 0;
 
   constructor(link: Link, wire: Wire) {
     this.#link = link;
@@ -73,7 +81,6 @@ class Loop implements Sender {
 
   async end(maxMs: number): Promise<void> {
     this.#stopping.abort();
-    this.#wake();
     await this.#claiming;
     const timer = setTimeout(() => this.#cutAll(), maxMs);
     await Promise.all([...this.#inFlight].map(({ ended }) => ended));
@@ -88,26 +95,32 @@ class Loop implements Sender {
     for (const { cut } of this.#inFlight) cut.abort('the sender stopped before an answer');
   }
 
+  /** Waits at core for what comes due; in a backlog it is the reports that bring it. */
   async #claimLoop(): Promise<void> {
     const { signal } = this.#stopping;
     let backoffMs = BACKOFF_MIN_MS;
     while (!signal.aborted) {
-      const free = await this.#freePlaces();
-      if (free <= 0) continue;
+      if (this.#free() < GATHER_MIN) await sleep(GATHER_MS);
       try {
-        const { claims, goneWebhookIds } = await this.#link.claim(
-          Math.min(free, BATCH_MAX),
-          signal,
-        );
+        await this.#take((max) => this.#link.claim(max, signal));
         backoffMs = BACKOFF_MIN_MS;
-        this.#cutThoseOf(new Set(goneWebhookIds));
-        for (const claim of claims) this.#start(claim);
       } catch {
         // Logged where the call is made, on the main thread.
         await pause(backoffMs, signal);
         backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
       }
     }
+  }
+
+  /** Makes a call that may fill the places that are free now, and starts what it brings. */
+  async #take(call: (max: number) => Promise<Claimed>): Promise<void> {
+    const max = this.#stopping.signal.aborted ? 0 : Math.min(this.#free(), BATCH_MAX);
+    this.#promised += max;
+    const { claims, goneWebhookIds } = await call(max).finally(() => {
+      this.#promised -= max;
+    });
+    this.#cutThoseOf(new Set(goneWebhookIds));
+    for (const claim of claims) this.#start(claim);
   }
 
   /** What is in flight for a webhook that was deleted is of no use to anybody. */
@@ -118,33 +131,16 @@ class Loop implements Sender {
     }
   }
 
-  /** How many may be claimed, having waited for more when there were few. */
-  async #freePlaces(): Promise<number> {
-    if (this.#free() < CLAIM_MIN) await sleep(GATHER_MS);
-    if (this.#free() <= 0 && !this.#stopping.signal.aborted) await this.#placeFree();
-    return this.#free();
-  }
-
   #free(): number {
-    return this.#reports.length < REPORTS_MAX ? IN_FLIGHT_MAX - this.#inFlight.size : 0;
-  }
-
-  /**
-   * Until an attempt ends, or a report is taken or given up. A promise of its own each time: a race
-   * with one that lives as long as the sender would be kept by it for as long.
-   */
-  #placeFree(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
+    if (this.#reports.length >= REPORTS_MAX) return 0;
+    return Math.max(0, IN_FLIGHT_MAX - this.#inFlight.size - this.#promised);
   }
 
   #start(claim: Claim): void {
     const cut = new AbortController();
-    const ended = this.#attempt(claim, cut.signal).finally(() => {
-      this.#inFlight.delete(running);
-      this.#wake();
-    });
+    // Brought by the last reports: handed back, unsent.
+    if (this.#stopping.signal.aborted) cut.abort('the sender stopped before an answer');
+    const ended = this.#attempt(claim, cut.signal).finally(() => this.#inFlight.delete(running));
     const running = { webhookId: claim.webhookId, cut, ended };
     this.#inFlight.add(running);
   }
@@ -163,6 +159,8 @@ class Loop implements Sender {
   async #reportLoop(): Promise<void> {
     let backoffMs = BACKOFF_MIN_MS;
     while (this.#reports.length > 0) {
+      const isBusy = this.#inFlight.size + this.#reports.length >= GATHER_MIN;
+      if (isBusy && this.#reports.length < GATHER_MIN) await sleep(GATHER_MS);
       try {
         await this.#reportOnce();
         backoffMs = BACKOFF_MIN_MS;
@@ -177,9 +175,12 @@ class Loop implements Sender {
 
   async #reportOnce(): Promise<void> {
     const batch = this.#reports.slice(0, BATCH_MAX);
-    await this.#link.report(batch.map(({ report }) => report));
-    this.#reports.splice(0, batch.length);
-    this.#wake();
+    const reports = batch.map(({ report }) => report);
+    await this.#take(async (max) => {
+      const claimed = await this.#link.report(reports, max);
+      this.#reports.splice(0, batch.length);
+      return claimed;
+    });
   }
 
   /** Core gave these deliveries to somebody else long ago. */
@@ -189,7 +190,6 @@ class Loop implements Sender {
     const count = fresh === -1 ? this.#reports.length : fresh;
     if (count === 0) return;
     this.#reports.splice(0, count);
-    this.#wake();
     this.#link.dropped(count);
   }
 }

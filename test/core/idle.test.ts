@@ -71,7 +71,10 @@ idle('no-wake-storm: what is due later is asked for when it is due, not before',
   }));
   assert.is(reports.length, 1);
   const { senderId, instanceId } = sender;
-  await app.clients.deliveries.reportAttempts({ senderId, instanceId, reports }, app.asGateway);
+  await app.clients.deliveries.reportAttempts(
+    { senderId, instanceId, reports, max: 0 },
+    app.asGateway,
+  );
   using store = watchStore();
   const leaving = new AbortController();
   const waiting = app.clients.deliveries.claimDeliveries(

@@ -5,6 +5,7 @@ import { deliveryService } from '../../core/deliveries.ts';
 import { newId } from '../../core/ids.ts';
 import { sealerOf } from '../../core/seal.ts';
 import { openLog } from '../../proto/log.ts';
+import { must } from '../../proto/must.ts';
 import { callerOf } from '../support/bare-store.ts';
 import { bootDeliveries, HOUR, OK, only, TYPE } from '../support/deliveries.ts';
 
@@ -26,6 +27,38 @@ pacing('one who sends to a webhook that is deleted is told at once, and once', a
   assert.equal((await ask(app.sender, 0)).goneWebhookIds, []);
   await app.report([[held, { outcome: 'RESET', status: 0 }]]);
   assert.is(app.states()[0]?.['state'], 'cancelled');
+});
+
+pacing('one with no place free is told of a deletion at once, and given nothing', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook();
+  app.emit();
+  only(await app.claim());
+  const ask = () =>
+    app.service.claimDeliveries({ ...app.sender, max: 0, waitMs: 5_000 }, app.caller);
+  const [deleted] = await Promise.all([ask(), app.webhooks.deleteWebhook({ id }, app.caller)]);
+  assert.equal(deleted, { claims: [], goneWebhookIds: [id] });
+  await app.addWebhook('https://example.com/other');
+  // Something is due: there may be a place for it by now, so it is asked again.
+  const waiting = ask();
+  await app.webhooks.getWebhook({ id }, app.caller).catch(() => undefined);
+  app.emit();
+  assert.equal(await waiting, { claims: [], goneWebhookIds: [] });
+  assert.is(app.states()[1]?.['state'], 'pending');
+});
+
+pacing('a report brings word of a deletion, too', async () => {
+  await using app = bootDeliveries();
+  const gone = await app.addWebhook('https://example.com/gone');
+  const stays = await app.addWebhook('https://example.com/stays');
+  app.emit();
+  const claims = await app.claim();
+  await app.webhooks.deleteWebhook({ id: gone.id }, app.caller);
+  const ended = must(
+    claims.find(({ webhookId }) => webhookId === stays.id),
+    'claim',
+  );
+  assert.equal(await app.report([[ended, OK]]), { claims: [], goneWebhookIds: [gone.id] });
 });
 
 pacing('what ended before the sender asked again needs no word', async () => {
@@ -114,7 +147,7 @@ pacing('a rule of one hour disables after one hour, and the operator reads it', 
       abortMessage: false,
     }));
     assert.equal(lines, []);
-    await service.reportAttempts({ ...app.sender, reports }, app.caller);
+    await service.reportAttempts({ ...app.sender, reports, max: 0 }, app.caller);
     app.clock.advance(HOUR);
   }
   assert.equal(lines, [{ webhookId: id, reason: 'failing_5d', hours: 1 }]);

@@ -39,8 +39,10 @@ export function bootDeliveries(allow = cidrList([])) {
     bare.emit({ type: TYPE, resourceId, projectId, data, at: clock.now() });
   const claim = async (from = sender, max = 64, waitMs = 0) =>
     (await service.claimDeliveries({ ...from, max, waitMs }, caller)).claims;
-  const report = (ends: [Claim, Partial<AttemptReport>][], from = sender) =>
-    service.reportAttempts({ ...from, reports: ends.map(([c, end]) => reportOf(c, end)) }, caller);
+  const report = (ends: [Claim, Partial<AttemptReport>][], from = sender, max = 0) => {
+    const reports = ends.map(([claimed, end]) => reportOf(claimed, end));
+    return service.reportAttempts({ ...from, reports, max }, caller);
+  };
   const states = () => bare.rows('SELECT state, reason, due, tries FROM deliveries ORDER BY id');
   const dispose = () => bare[Symbol.asyncDispose]();
   return {

@@ -33,10 +33,10 @@ export async function bootSend(setup: Setup = {}) {
   const post = (endpoint = receiver.url, signal?: AbortSignal, own = budget) =>
     send(claimOf(endpoint), { guard, pools, budget: own }, signal);
   const parts = opened.move();
-  return { receiver, post, [Symbol.asyncDispose]: () => parts.disposeAsync() };
+  return { receiver, wire, post, [Symbol.asyncDispose]: () => parts.disposeAsync() };
 }
 
-function claimOf(endpoint: string): Claim {
+export function claimOf(endpoint: string): Claim {
   return {
     ...{ deliveryId: 1, claimSeq: 1, attemptId: 1, webhookId: 'w', endpoint },
     headers: { 'content-type': 'application/json', 'webhook-id': 'e1', 'user-agent': 'x/1' },

@@ -10,76 +10,98 @@ import { afterAttempt, type Rule, type Streak, withoutGap } from '../../delivery
 import { afterFailure, again, type Standing } from '../../delivery/next.ts';
 import { type Pace, paceAfter } from '../../delivery/pace.ts';
 import type { AttemptEnd, DeliveryOps } from '../types/deliveries.ts';
-import { RECOUNT_DUE, STANDING } from './due.ts';
+import { NEXT_DUE, STANDING } from './due.ts';
 import type { Tx } from './tx.ts';
 
-type Found = Standing & {
+type Found = {
   webhookId: string;
   state: string;
   claimSeq: number;
   tries: number;
-  endedAt: number | null;
-  outcome: string | null;
+  isReplay: 0 | 1;
+  isTest: 0 | 1;
+};
+type Begun = { endedAt: number | null; outcome: string | null };
+
+/** What a batch of reports makes of one webhook; written once, at the end of the batch. */
+type Tally = Streak & Pace & { webhookId: string; status: string };
+
+/** What the reports of one batch have in common. */
+type Reported = { at: number; rule: Rule; tallyOf: (webhookId: string) => Tally };
+
+type Report = Omit<Parameters<DeliveryOps['reportAttempts']>[0], 'next'>;
+type ReportOps = Pick<DeliveryOps, 'beat' | 'lastTime'> & {
+  /** Gives the webhooks that this disabled. */
+  record(report: Report): { disabled: string[] };
 };
 
-export function reportOps(tx: Tx): Pick<DeliveryOps, 'reportAttempts' | 'beat' | 'lastTime'> {
+export function reportOps(tx: Tx): ReportOps {
   const sql = { ...prepareAttempts(tx), ...prepareStreaks(tx) };
 
   /**
    * The streak and the pace of its webhook; true when that disabled it. What a person asked for
    * again says how the endpoint fares, and nothing about five days; a test says neither.
    */
-  function count(found: Found, { outcome, status }: AttemptEnd, at: number, rule: Rule): boolean {
-    const { webhookId, isReplay, isTest } = found;
-    if (isTest) return false;
-    const before = must(sql.streak.get(webhookId), 'webhook');
-    const { streak, disables } = afterAttempt(before, { ok: outcome === 'ok', at }, rule);
+  function count(tally: Tally, found: Found, end: AttemptEnd, { at, rule }: Reported): boolean {
+    const { outcome, status } = end;
+    const { streak, disables } = afterAttempt(tally, { ok: outcome === 'ok', at }, rule);
     const failuresInRow = streak.consecutiveFailures;
-    sql.setPace.run({ ...paceAfter(before, { outcome, status, at, failuresInRow }), webhookId });
-    const { firstFailureAt, lastAttemptAt } = isReplay ? before : streak;
-    const counted = { firstFailureAt, lastAttemptAt, consecutiveFailures: failuresInRow };
-    sql.setStreak.run({ ...counted, webhookId });
-    if (isReplay || !disables || before.status !== 'enabled') return false;
-    sql.disable.run(at, webhookId);
-    sql.skipPending.run(at, webhookId);
+    Object.assign(tally, paceAfter(tally, { outcome, status, at, failuresInRow }));
+    tally.consecutiveFailures = failuresInRow;
+    if (found.isReplay) return false;
+    Object.assign(tally, streak);
+    if (!disables || tally.status !== 'enabled') return false;
+    sql.disable.run(at, tally.webhookId);
+    sql.skipPending.run(at, tally.webhookId);
+    tally.status = 'disabled';
     return true;
   }
 
-  /** Takes one report; true when it disabled the webhook. */
-  function report(end: AttemptEnd, at: number, rule: Rule): boolean {
-    const found = sql.find.get(end.attemptId, end.deliveryId);
-    if (!found || (found.endedAt !== null && found.outcome !== 'interrupted')) return false;
-    const { deliveryId, attemptId, outcome } = end;
-    const { webhookId, tries } = found;
+  /** Takes one report; gives the webhook when this disabled it. */
+  function report(end: AttemptEnd, reported: Reported): string | undefined {
+    const { at, tallyOf } = reported;
+    const { deliveryId, outcome } = end;
+    const begun = sql.begun.get(end.attemptId, deliveryId);
+    if (!begun || (begun.endedAt !== null && begun.outcome !== 'interrupted')) return undefined;
+    const found = must(sql.find.get(deliveryId), 'delivery');
+    const { webhookId, tries, isTest } = found;
     const isCurrent = found.state === 'in_flight' && found.claimSeq === end.claimSeq;
     if (!isCurrent) sql.letGo.run(deliveryId);
     if (outcome === 'unsent') {
-      if (!isCurrent) return false;
-      sql.forget.run(attemptId);
-      sql.move.run({ deliveryId, at, ...again(tries, at, found) });
-      sql.recountDue.run(webhookId);
-      return false;
+      if (isCurrent) handBack(end, found, at);
+      if (isCurrent) tallyOf(webhookId);
+      return undefined;
     }
     sql.endAttempt.run({ ...end, error: end.error || null, status: end.status || null, at });
     const ok = outcome === 'ok';
-    if (!isCurrent && (!ok || found.state === 'delivered')) return false;
-    const disabled = count(found, end, at, rule);
-    const standing = disabled ? { ...found, status: 'disabled' as const } : found;
-    const delivered = { state: 'delivered', reason: null, due: null, tries: tries + +isCurrent };
-    const next = ok ? delivered : afterFailure(end, tries + 1, at, standing);
+    if (!isCurrent && (!ok || found.state === 'delivered')) return undefined;
+    const tally = tallyOf(webhookId);
+    const disabled = !isTest && count(tally, found, end, reported);
+    if (ok) {
+      sql.deliver.run(tries + +isCurrent, at, deliveryId);
+      return undefined;
+    }
+    const next = afterFailure(end, tries + 1, at, must(sql.standing.get(deliveryId), 'webhook'));
     sql.move.run({ deliveryId, at, ...next });
-    sql.recountDue.run(webhookId);
-    return disabled;
+    return disabled ? webhookId : undefined;
+  }
+
+  function handBack({ deliveryId, attemptId }: AttemptEnd, { tries }: Found, at: number): void {
+    sql.forget.run(attemptId);
+    const standing = must(sql.standing.get(deliveryId), 'webhook');
+    sql.move.run({ deliveryId, at, ...again(tries, at, standing) });
   }
 
   return {
-    reportAttempts({ ends, at, rule }) {
-      const disabled: string[] = [];
-      for (const end of ends) {
-        if (!report(end, at, rule)) continue;
-        const found = must(sql.find.get(end.attemptId, end.deliveryId), 'attempt');
-        disabled.push(found.webhookId);
-      }
+    record({ ends, at, rule }) {
+      const tallies = new Map<string, Tally>();
+      const tallyOf = (webhookId: string) => {
+        const tally = tallies.get(webhookId) ?? must(sql.tally.get(webhookId), 'webhook');
+        tallies.set(webhookId, tally);
+        return tally;
+      };
+      const disabled = ends.flatMap((end) => report(end, { at, rule, tallyOf }) ?? []);
+      for (const tally of tallies.values()) sql.settle.run(tally);
       tx.crashPoint('report-attempts');
       // A place came free, or something is due again: whoever waits may claim.
       tx.wake('deliveries');
@@ -107,14 +129,24 @@ const PACE = 'cap, breaker_ms AS breakerMs, not_before AS notBefore';
 
 function prepareAttempts({ db }: Tx) {
   return {
-    find: db.prepare<[number, number], Found>(`
-      SELECT deliveries.webhook_id AS webhookId, state, claim_seq AS claimSeq, tries,
-        attempts.ended_at AS endedAt, attempts.outcome AS outcome, ${STANDING}
-      FROM attempts
-        JOIN deliveries ON deliveries.id = attempts.delivery_id
+    // Two reads, by row: joined they take four times as long.
+    begun: db.prepare<[number, number], Begun>(`
+      SELECT ended_at AS endedAt, outcome FROM attempts WHERE id = ? AND delivery_id = ?`),
+    find: db.prepare<[number], Found>(`
+      SELECT webhook_id AS webhookId, state, claim_seq AS claimSeq, tries,
+        generation > 0 AS isReplay, is_test AS isTest
+      FROM deliveries WHERE id = ?`),
+    standing: db.prepare<[number], Standing>(`
+      SELECT ${STANDING}
+      FROM deliveries
         JOIN events ON events.id = deliveries.event_id
         JOIN webhooks ON webhooks.id = deliveries.webhook_id
-      WHERE attempts.id = ? AND deliveries.id = ?`),
+      WHERE deliveries.id = ?`),
+    deliver: db.prepare<[number, number, number]>(`
+      UPDATE deliveries
+      SET state = 'delivered', reason = NULL, due = NULL, tries = ?, lease_until = NULL,
+        done_at = ?
+      WHERE id = ?`),
     forget: db.prepare<[number]>('DELETE FROM attempts WHERE id = ?'),
     endAttempt: db.prepare<[object]>(`
       UPDATE attempts
@@ -130,17 +162,20 @@ function prepareAttempts({ db }: Tx) {
     letGo: db.prepare<[number]>(`
       UPDATE deliveries SET lease_until = NULL
       WHERE id = ? AND state = 'cancelled' AND lease_until IS NOT NULL`),
-    recountDue: db.prepare<[string]>(RECOUNT_DUE),
   };
 }
 
 function prepareStreaks({ db }: Tx) {
   return {
-    streak: db.prepare<[string], Streak & Pace & { status: string }>(
-      `SELECT ${STREAK}, ${PACE}, status FROM webhooks WHERE id = ?`,
+    tally: db.prepare<[string], Tally>(
+      `SELECT id AS webhookId, ${STREAK}, ${PACE}, status FROM webhooks WHERE id = ?`,
     ),
-    setPace: db.prepare<[Pace & { webhookId: string }]>(`
-      UPDATE webhooks SET cap = @cap, breaker_ms = @breakerMs, not_before = @notBefore
+    // Index deliveries_due.
+    settle: db.prepare<[Tally]>(`
+      UPDATE webhooks
+      SET cap = @cap, breaker_ms = @breakerMs, not_before = @notBefore,
+        first_failure_at = @firstFailureAt, last_attempt_at = @lastAttemptAt,
+        consecutive_failures = @consecutiveFailures, next_due = ${NEXT_DUE}
       WHERE id = @webhookId`),
     setStreak: db.prepare<[Streak & { webhookId: string }]>(`
       UPDATE webhooks

@@ -6,9 +6,9 @@
  */
 import { afterInterruption, type Standing, TEST_TYPE } from '../../delivery/next.ts';
 import { BURST_MS, capOf, pacedAfter, tokensOf } from '../../delivery/pace.ts';
-import type { ClaimedRow, ClaimWanted, DeliveryOps } from '../types/deliveries.ts';
+import type { Claimed, ClaimedRow, ClaimWanted, DeliveryOps } from '../types/deliveries.ts';
 import { reportOps } from './attempts.ts';
-import { RECOUNT_DUE, STANDING } from './due.ts';
+import { NEXT_DUE, RECOUNT_DUE, STANDING } from './due.ts';
 import type { Tx } from './tx.ts';
 
 type Due = {
@@ -29,6 +29,7 @@ type Pending = {
   tries: number;
   generation: number;
   claimSeq: number;
+  lastAttempt: number | null;
 };
 type Lost = Standing & { id: number; webhookId: string; tries: number; interrupted: number };
 
@@ -41,8 +42,8 @@ export function deliveryOps(tx: Tx): DeliveryOps {
     const { at, leaseUntil, senderId, instanceId, ratePerS } = wanted;
     const { id: webhookId, endpoint } = webhook;
     const claims = sql.pending.all(webhookId, at, free).map((row) => {
-      const { id: deliveryId, eventId, body, claimSeq: lastSeq } = row;
-      const n = (sql.lastAttempt.get(deliveryId) ?? 0) + 1;
+      const { id: deliveryId, eventId, body, claimSeq: lastSeq, lastAttempt } = row;
+      const n = (lastAttempt ?? 0) + 1;
       const claimSeq = lastSeq + 1;
       sql.take.run({ deliveryId, claimSeq, leaseUntil, senderId, instanceId });
       const started = { deliveryId, n, trigger: triggerOf(row, n), endpoint, at };
@@ -53,7 +54,6 @@ export function deliveryOps(tx: Tx): DeliveryOps {
       pacedAfter(webhook.pacedUntil, at, { count: claims.length, ratePerS }),
       webhookId,
     );
-    sql.recountDue.run(webhookId);
     return claims;
   }
 
@@ -91,16 +91,21 @@ export function deliveryOps(tx: Tx): DeliveryOps {
     return gone;
   }
 
-  return {
-    ...reportOps(tx),
+  function claimDeliveries(wanted: ClaimWanted): Claimed {
+    release(wanted);
+    const claims = wanted.max > 0 ? claimAll(wanted) : [];
+    if (claims.length > 0) tx.crashPoint('claim-deliveries');
+    const { at, ratePerS } = wanted;
+    const nextDue = sql.nextDue.get({ at, slackMs: slackMs(ratePerS) }) ?? null;
+    return { claims, secrets: secretsOf(claims, at), nextDue, gone: goneOf(wanted) };
+  }
 
-    claimDeliveries(wanted) {
-      release(wanted);
-      const claims = claimAll(wanted);
-      if (claims.length > 0) tx.crashPoint('claim-deliveries');
-      const { at, ratePerS } = wanted;
-      const nextDue = sql.nextDue.get({ at, slackMs: slackMs(ratePerS) }) ?? null;
-      return { claims, secrets: secretsOf(claims, at), nextDue, gone: goneOf(wanted) };
+  const { record, ...beats } = reportOps(tx);
+  return {
+    ...beats,
+    claimDeliveries,
+    reportAttempts({ next, ...report }) {
+      return { ...record(report), claimed: next && claimDeliveries(next) };
     },
   };
 }
@@ -141,7 +146,8 @@ export const DUE = `
 /** Index deliveries_due. */
 export const PENDING = `
   SELECT deliveries.id AS id, event_id AS eventId, type, body, tries, generation,
-    claim_seq AS claimSeq
+    claim_seq AS claimSeq,
+    (SELECT MAX(n) FROM attempts WHERE delivery_id = deliveries.id) AS lastAttempt
   FROM deliveries INDEXED BY deliveries_due JOIN events ON events.id = deliveries.event_id
   WHERE webhook_id = ? AND state = 'pending' AND due <= ?
   ORDER BY due LIMIT ?`;
@@ -155,18 +161,15 @@ function prepareClaims({ db }: Tx) {
       SET state = 'in_flight', due = NULL, claim_seq = @claimSeq, lease_until = @leaseUntil,
         sender_id = @senderId, instance_id = @instanceId
       WHERE id = @deliveryId`),
-    lastAttempt: db
-      .prepare<[number], number | null>('SELECT MAX(n) FROM attempts WHERE delivery_id = ?')
-      .pluck(),
     startAttempt: db.prepare<[object]>(`
       INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at)
       VALUES (@deliveryId, @n, @trigger, @endpoint, @at)`),
     // Index webhooks_served.
     served: db.prepare<[number, string]>(`
       UPDATE webhooks
-      SET paced_until = ?, last_served = (SELECT MAX(last_served) + 1 FROM webhooks)
+      SET paced_until = ?, last_served = (SELECT MAX(last_served) + 1 FROM webhooks),
+        next_due = ${NEXT_DUE}
       WHERE id = ?`),
-    recountDue: db.prepare<[string]>(RECOUNT_DUE),
     secrets: db.prepare<[string, number], { seq: number; sealed: Uint8Array }>(`
       SELECT seq, sealed FROM webhook_secrets
       WHERE webhook_id = ? AND (expires_at IS NULL OR expires_at > ?)

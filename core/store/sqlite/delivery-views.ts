@@ -45,7 +45,10 @@ export function deliveryViewOps({ db }: Tx): DeliveryViewOps {
     const asked = { ...wanted, before, eventType: wanted.eventType ?? null };
     const { state = null, resourceId } = wanted;
     if (resourceId !== undefined) return pages.ofResource.all({ ...asked, state, resourceId });
-    return state === null ? pages.all.all(asked) : pages.inState.all({ ...asked, state });
+    if (state === null) return pages.all.all(asked);
+    return state === 'in_flight'
+      ? pages.inFlight.all(asked)
+      : pages.inState.all({ ...asked, state });
   }
 
   return {
@@ -74,7 +77,12 @@ function preparePages(db: Tx['db']) {
     inState: db.prepare<[object], DeliveryRow>(`
       SELECT ${DELIVERY_COLUMNS}
       FROM deliveries INDEXED BY deliveries_by_state JOIN events ON events.id = event_id
-      WHERE state = @state AND ${FILTERS} ${PAGE}`),
+      WHERE state <> 'in_flight' AND state = @state AND ${FILTERS} ${PAGE}`),
+    // What is in flight is some 64 rows per sender.
+    inFlight: db.prepare<[object], DeliveryRow>(`
+      SELECT ${DELIVERY_COLUMNS}
+      FROM deliveries INDEXED BY deliveries_leased JOIN events ON events.id = event_id
+      WHERE state = 'in_flight' AND ${FILTERS} ${PAGE}`),
     // Indexes events_by_resource and the unique one of (event_id, webhook_id).
     ofResource: db.prepare<[object], DeliveryRow>(`
       SELECT ${DELIVERY_COLUMNS}

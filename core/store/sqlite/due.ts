@@ -2,17 +2,16 @@
  * Keeps `webhooks.next_due`: the claim looks at it alone, so a backlog at one endpoint costs the
  * others nothing. And what a delivery that waits again has to know of its webhook.
  */
-import { TEST_TYPE } from '../../delivery/next.ts';
 
-/** To run whenever a pending delivery of the webhook comes, goes or moves. Index deliveries_due. */
-export const RECOUNT_DUE = `
-  UPDATE webhooks
-  SET next_due = (
-    SELECT MIN(due) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'pending')
-  WHERE id = ?`;
+/** Where `webhooks` is updated: the first due of what waits. Index deliveries_due. */
+export const NEXT_DUE = `(
+  SELECT MIN(due) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'pending')`;
+
+/** To run whenever a pending delivery of the webhook comes, goes or moves. */
+export const RECOUNT_DUE = `UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`;
 
 /** The columns of Standing, where deliveries, events and webhooks are joined. */
 export const STANDING = `
   webhooks.status AS status,
   EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = events.type) AS isSubscribed,
-  generation > 0 AS isReplay, events.type = '${TEST_TYPE}' AS isTest`;
+  generation > 0 AS isReplay, is_test AS isTest`;

@@ -80,8 +80,8 @@ function prepare({ db }: Tx) {
       INSERT INTO events (id, project_id, type, resource_id, body, created_at)
       VALUES (@id, @projectId, @type, @resourceId, @body, @at)`),
     insertDelivery: db.prepare<[object]>(`
-      INSERT INTO deliveries (event_id, webhook_id, state, due, created_at)
-      VALUES (@id, @webhookId, 'pending', @at, @at)`),
+      INSERT INTO deliveries (event_id, webhook_id, is_test, state, due, created_at)
+      VALUES (@id, @webhookId, 1, 'pending', @at, @at)`),
     recountDue: db.prepare<[string]>(RECOUNT_DUE),
   };
 }
@@ -90,7 +90,7 @@ function lostIn(state: 'skipped' | 'exhausted'): string {
   return `
     SELECT deliveries.id AS id
     FROM deliveries INDEXED BY deliveries_by_state JOIN events ON events.id = event_id
-    WHERE webhook_id = @webhookId AND state = '${state}' AND deliveries.id > @after
+    WHERE webhook_id = @webhookId AND state = '${state}' AND state <> 'in_flight' AND deliveries.id > @after
       AND deliveries.created_at BETWEEN @since AND @until AND type <> '${TEST_TYPE}'
     ORDER BY deliveries.id LIMIT @max`;
 }

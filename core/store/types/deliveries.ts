@@ -80,12 +80,18 @@ export type DeliveryOps = {
    */
   claimDeliveries(wanted: ClaimWanted): Claimed;
   /**
-   * Records how attempts ended and decides what follows. A report that was taken already changes
-   * nothing.
+   * Records how attempts ended and decides what follows, then takes what is due when `next` says
+   * so. A report that was taken already changes nothing.
    */
-  reportAttempts(report: { ends: AttemptEnd[]; at: number; rule: Rule }): {
+  reportAttempts(report: {
+    ends: AttemptEnd[];
+    at: number;
+    rule: Rule;
+    next?: ClaimWanted | undefined;
+  }): {
     /** Webhooks that this disabled. */
     disabled: string[];
+    claimed: Claimed | undefined;
   };
   /**
    * Says that core runs. When it did not for more than `gapMinMs`, that time is taken out of all

@@ -65,6 +65,7 @@ CREATE TABLE deliveries (
   id INTEGER PRIMARY KEY,
   event_id TEXT NOT NULL,
   webhook_id TEXT NOT NULL,
+  is_test INTEGER NOT NULL DEFAULT 0,              -- its event is a test: what a report has to know without the event
   generation INTEGER NOT NULL DEFAULT 0,           -- one more at each replay
   state TEXT NOT NULL CHECK (state IN
     ('pending', 'in_flight', 'delivered', 'exhausted', 'skipped', 'cancelled')),
@@ -83,7 +84,8 @@ CREATE TABLE deliveries (
 CREATE INDEX deliveries_due ON deliveries (webhook_id, due) WHERE state = 'pending';
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE state = 'in_flight';
 CREATE INDEX deliveries_by_webhook ON deliveries (webhook_id, id);
-CREATE INDEX deliveries_by_state ON deliveries (webhook_id, state, id);
+-- Without what is in flight: a delivery comes and goes there at each attempt, and deliveries_leased has it.
+CREATE INDEX deliveries_by_state ON deliveries (webhook_id, state, id) WHERE state <> 'in_flight';
 -- In flight when their webhook was deleted, and their sender not yet told.
 CREATE INDEX deliveries_gone ON deliveries (sender_id) WHERE state = 'cancelled' AND lease_until IS NOT NULL;
 
