@@ -61,7 +61,7 @@ const proxy = {
   required: ['type'],
   properties: { type: { enum: Object.keys(PROXIES) }, domainPattern: named },
   allOf: Object.entries(PROXIES).map(([type, rules]) => ({
-    if: { properties: { type: { const: type } } },
+    if: { required: ['type'], properties: { type: { const: type } } },
     // biome-ignore lint/suspicious/noThenProperty: a word of JSON schema.
     then: rules,
   })),
@@ -166,11 +166,15 @@ export function plainParams(
   return message ? said({ ...message }) : {};
 }
 
-/** An empty list is what a message has when nothing was said. */
+/** Objects of their sender's own, which stay as they are. */
+const VERBATIM = ['userMetadata', 'fingerprint'];
+
+/** An empty list is what a message has when nothing was said; null says nothing either. */
 function said(value: SessionParams): SessionParams {
   const entries = Object.entries(value)
-    .filter(([, one]) => one !== undefined && !(Array.isArray(one) && one.length === 0))
-    .map(([key, one]) => [key, isPlain(one) ? said(one) : one]);
+    .filter(([, one]) => one !== undefined && one !== null)
+    .filter(([, one]) => !(Array.isArray(one) && one.length === 0))
+    .map(([key, one]) => [key, isPlain(one) && !VERBATIM.includes(key) ? said(one) : one]);
   return Object.fromEntries(entries);
 }
 

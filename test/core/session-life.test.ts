@@ -9,7 +9,7 @@ import { openSessions } from './session-runs.ts';
 
 const test = suite('core/session-life');
 
-test('a session is answered when its Chrome runs, with all that its user and runner need', async () => {
+test('a session is answered when its Chrome runs, with all that is needed', async () => {
   await using app = await openSessions();
   const creating = app.create({ timeout: 120, keepAlive: true, userMetadata: { a: 'b' } });
   const { leaseId, signingKey, ...work } = await app.take();
@@ -61,7 +61,7 @@ test('no clock of a runner dates a session before its creation or after now', as
   }
 });
 
-test('where no runner has a place, the answer is the session that waits, with its address', async () => {
+test('where no runner has a place, the answer is the session that waits', async () => {
   await using app = await openSessions();
   const session = await app.create({}, { timeoutMs: 600 });
   assert.is(session.status, 'PENDING');

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { merged, plainParams, problemOf } from '../../core/session-params.ts';
 import { SessionCreateParams } from '../../proto/gen/tabern/v1/invocations.pb.ts';
+import { CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 
 const test = suite('core/session-params');
 
@@ -62,6 +63,8 @@ test('what a message does not say is not there', () => {
   const message = SessionCreateParams.fromJSON({ browserSettings: { blockAds: false } });
   assert.equal(plainParams(message), { browserSettings: { blockAds: false } });
   assert.equal(plainParams(undefined), {});
+  const own = { userMetadata: { list: [], none: null }, proxies: null };
+  assert.equal(plainParams(CreateSessionRequest.fromJSON(own)), { userMetadata: own.userMetadata });
 });
 
 test('more than 64 KiB in all is refused', () => {
