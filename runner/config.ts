@@ -20,8 +20,10 @@ export type Config = {
   sandbox: 'auto' | 'bwrap' | 'none';
   /** TABERN_CHROME: path of the browser; found when not set. */
   chrome: string | undefined;
-  /** TABERN_CHROME_SPARES, 2: started browsers that wait for a session. */
+  /** TABERN_CHROME_SPARES, 2: started browsers that wait for an invocation. */
   chromeSpares: number;
+  /** TABERN_SESSION_SPARES, 1: the same for sessions, which take Chromium where it is installed. */
+  sessionSpares: number;
   /** TABERN_INVOCATIONS_MAX, 4: invocations that run at once. */
   invocationsMax: number;
   /** TABERN_SESSIONS_MAX, 25: sessions that run at once, beside invocations'. */
@@ -54,6 +56,7 @@ export function readConfig(env: Env = process.env): Config {
     sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'none'], 'auto'),
     chrome: text(env, 'TABERN_CHROME'),
     chromeSpares: count('TABERN_CHROME_SPARES', 2, 0),
+    sessionSpares: count('TABERN_SESSION_SPARES', 1, 0),
     invocationsMax: count('TABERN_INVOCATIONS_MAX', 4, 1),
     sessionsMax: count('TABERN_SESSIONS_MAX', 25, 1),
     sessionGraceMs: integer(env, 'TABERN_SESSION_GRACE_MS', {

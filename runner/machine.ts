@@ -3,7 +3,7 @@
  */
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
-import { findChrome } from './chrome/find.ts';
+import { type Engines, findEngines } from './chrome/find.ts';
 import { type Chrome, launchChrome } from './chrome/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from './chrome/pool.ts';
 import { probeChrome } from './chrome/probe.ts';
@@ -19,7 +19,13 @@ export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }
 
-export type Machine = { jail: Jail; chromes: ChromePool; hosts: Hosts; runDir: string };
+export type Machine = {
+  jail: Jail;
+  engines: Engines;
+  chromes: ChromePool;
+  hosts: Hosts;
+  runDir: string;
+};
 
 /**
  * Opens it; what it opened is closed with `closing`. Throws OperatorError, JailError,
@@ -34,14 +40,17 @@ export async function openMachine(options: {
   const { config, log, runDir, closing } = options;
   const { allow, dataDir } = config;
   const jail = await openJail({ sandbox: config.sandbox, log });
-  const engine = await findChrome({
+  const engines = await findEngines({
     cacheDir: join(dataDir, 'cache', 'chromium'),
     log,
     ...(config.chrome === undefined ? {} : { program: config.chrome }),
   });
   const hasSandbox = await canNest(jail, log);
-  const launch = (wanted: TakeOptions): Promise<Chrome> =>
-    launchChrome({
+  const launch = async ({ engine: kind, ...wanted }: TakeOptions): Promise<Chrome> => {
+    const { invocations, all } = engines;
+    const engine = kind === undefined ? invocations : all.find((one) => one.kind === kind);
+    if (engine === undefined) throw new Error(`no ${kind} on this machine`);
+    return await launchChrome({
       engine,
       jail,
       hasSandbox,
@@ -50,10 +59,11 @@ export async function openMachine(options: {
       log,
       ...wanted,
     });
+  };
   await probe(launch, log);
   const chromes = openChromePool({
     launch,
-    spares: config.chromeSpares,
+    stocks: stocksOf(engines, config),
     max: config.invocationsMax + config.sessionsMax,
     log,
   });
@@ -61,7 +71,19 @@ export async function openMachine(options: {
   const outlet = openOutlet({ allow, log });
   const hosts = openHosts({ jail, runDir, spares: config.hostSpares, outlet, log });
   closing.use(hosts);
-  return { jail, chromes, hosts, runDir };
+  return { jail, engines, chromes, hosts, runDir };
+}
+
+/** Invocations' first. One engine for both keeps the spares of both. */
+function stocksOf({ invocations, sessions }: Engines, config: Config) {
+  const { chromeSpares, sessionSpares } = config;
+  if (invocations === sessions) {
+    return [{ engine: invocations.kind, spares: chromeSpares + sessionSpares }];
+  }
+  return [
+    { engine: invocations.kind, spares: chromeSpares },
+    { engine: sessions.kind, spares: sessionSpares },
+  ];
 }
 
 async function probe(launch: (wanted: TakeOptions) => Promise<Chrome>, log: Log): Promise<void> {

@@ -51,16 +51,35 @@ const WRAPPERS: Readonly<Record<string, string>> = {
   '/opt/google/chrome/google-chrome': '/opt/google/chrome/chrome',
 };
 
-/**
- * `program` is the operator's choice; `cacheDir` takes the npm package's browser, unpacked once,
- * where there is none of `system`. Throws ChromeNotFound.
- */
-export async function findChrome(options: {
+type FindOptions = {
+  /** The operator's choice. */
   program?: string;
+  /** Takes the npm package's browser, unpacked once, where there is none of `system`. */
   cacheDir: string;
   log: Log;
   system?: readonly string[];
-}): Promise<Engine> {
+};
+
+/** The engines of this machine, one of each kind at most, the first for invocations. */
+export type Engines = { invocations: Engine; sessions: Engine; all: readonly Engine[] };
+
+/**
+ * Invocations take the shell where there is one, sessions the full browser: people look at those.
+ * Throws ChromeNotFound.
+ */
+export async function findEngines(options: FindOptions): Promise<Engines> {
+  const { program, system = SYSTEM } = options;
+  const invocations = await findChrome(options);
+  const others = program === undefined ? system.filter(isExecutable) : [];
+  const found = await Promise.all(others.map(async (path) => engine(await realpath(path))));
+  const full = [invocations, ...found].find(({ kind }) => kind === 'chromium');
+  const sessions = full ?? invocations;
+  const all = [...new Set([invocations, sessions])];
+  return { invocations, sessions, all };
+}
+
+/** Throws ChromeNotFound. */
+export async function findChrome(options: FindOptions): Promise<Engine> {
   const { program, cacheDir, log, system = SYSTEM } = options;
   if (program !== undefined) {
     if (!isExecutable(program)) throw new ChromeNotFound(`cannot run ${program}: ${INSTALL}`);

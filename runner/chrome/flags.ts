@@ -4,8 +4,10 @@
  */
 import type { Engine } from './find.ts';
 
-/** The size every page starts with; neither engine has it by itself. */
+/** The size every page's content starts with; neither engine has it by itself. */
 export const WINDOW = { width: 1280, height: 800 } as const;
+/** In CSS pixels: what Chromium shows above a page, of its window. */
+const TOOLBAR_HEIGHT = 87;
 
 export type FlagFacts = {
   engine: Pick<Engine, 'kind'>;
@@ -17,6 +19,8 @@ export type FlagFacts = {
   hasSandbox: boolean;
   /** /dev/shm is too small for it. */
   hasSmallShm: boolean;
+  /** A session asked for it. */
+  ignoreCertificateErrors: boolean;
 };
 
 /** Only the last --disable-features counts, so all of them stand here. */
@@ -35,6 +39,7 @@ const DISABLED_FEATURES: Readonly<Record<Engine['kind'], readonly string[]>> = {
 
 export function chromeFlags(facts: FlagFacts): string[] {
   const { engine, profile, cache, proxyPort, hasSandbox, hasSmallShm } = facts;
+  const height = WINDOW.height + (engine.kind === 'chromium' ? TOOLBAR_HEIGHT : 0);
   return [
     '--remote-debugging-pipe', // no port that others could reach; Chrome ends when the pipe does
     ...(engine.kind === 'chromium' ? ['--headless=new'] : []),
@@ -43,11 +48,12 @@ export function chromeFlags(facts: FlagFacts): string[] {
     ...(hasSmallShm ? ['--disable-dev-shm-usage'] : []), // pages crash when shared memory is full
     `--user-data-dir=${profile}`,
     `--disk-cache-dir=${cache}`, // outside the profile: 56 of 64 MB of a used one are cache
-    `--window-size=${WINDOW.width},${WINDOW.height}`,
+    `--window-size=${WINDOW.width},${height}`,
     `--proxy-server=127.0.0.1:${proxyPort}`, // the only way out
     '--proxy-bypass-list=<-loopback>', // without it loopback addresses pass the proxy by
     '--webrtc-ip-handling-policy=disable_non_proxied_udp', // STUN would leave beside the proxy
     '--disable-quic', // likewise UDP
+    ...(facts.ignoreCertificateErrors ? ['--ignore-certificate-errors'] : []),
     '--disable-gpu', // there is none
     '--password-store=basic', // cookies must be readable by the next Chrome that gets the profile
     '--disable-blink-features=AutomationControlled', // navigator.webdriver is false

@@ -40,6 +40,8 @@ export type LaunchOptions = {
   log: Log;
   /** A user-data directory of the caller's, who keeps it; else a fresh one, which goes. */
   profileDir?: string;
+  /** Any certificate will do. */
+  ignoreCertificateErrors?: boolean;
   /** It steps back behind the Chromes of sessions. */
   isBackground?: boolean;
 };
@@ -51,6 +53,9 @@ export type Chrome = {
   /** The same two as Chrome sees them. */
   paths: Paths;
   pipe: Pipe;
+  kind: Engine['kind'];
+  /** Its way to the network. */
+  egress: Pick<Egress, 'steer' | 'bytes'>;
   /** Settles when no process and no directory is left; never rejects. */
   exited: Promise<Exit>;
   /** Lets it write its profile and end, for 2 s when not said. Settles with `exited`. */
@@ -127,6 +132,8 @@ async function launchIn(place: Place): Promise<Chrome> {
     dir,
     paths,
     pipe,
+    kind: place.engine.kind,
+    egress,
     exited,
     kill: jailed.kill,
     async close(timeoutMs = CLOSE_TIMEOUT_MS) {

@@ -1,16 +1,21 @@
 /**
- * Chromes for sessions, one each and used once, at most `max` taken. Those with a fresh profile
- * come out of the stock (stock.ts). A profile is fixed when Chrome starts, so a session with one
- * gets a Chrome of its own.
+ * Chromes for sessions, one each and used once, at most `max` taken. Those that start like any
+ * other come out of their engine's stock (stock.ts). What is fixed when Chrome starts, such as its
+ * profile, makes one of its own.
  */
 import type { Log } from '../../proto/log.ts';
+import type { Engine } from './find.ts';
 import type { Chrome } from './launch.ts';
 import { openSlots } from './slots.ts';
 import { Stock } from './stock.ts';
 
 export type TakeOptions = {
+  /** Absent: the first of the stocks. */
+  engine?: Engine['kind'];
   /** A user-data directory of the caller's. */
   profileDir?: string;
+  /** Any certificate will do. */
+  ignoreCertificateErrors?: boolean;
 };
 
 export type ChromePool = {
@@ -24,14 +29,14 @@ export type ChromePool = {
 
 export type PoolOptions = {
   launch: (options: TakeOptions) => Promise<Chrome>;
-  /** Warm Chromes kept beside those that are taken. */
-  spares: number;
+  /** Warm Chromes kept of each engine, beside those that are taken; one entry at least. */
+  stocks: readonly { engine: Engine['kind']; spares: number }[];
   /** Chromes taken at once. */
   max: number;
   log: Log;
 };
 
-export function openChromePool({ launch, spares, max, log }: PoolOptions): ChromePool {
+export function openChromePool({ launch, stocks, max, log }: PoolOptions): ChromePool {
   const slots = openSlots(max);
   const alive = new Set<Chrome>();
   const starting = new Set<Promise<unknown>>();
@@ -53,14 +58,21 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
       starting.delete(settled);
     }
   };
-  const stock = new Stock({ start: () => start({}), spares, log, closing: closing.signal });
+  const stocked = stocks.map(({ engine, spares }) => {
+    const options = { start: () => start({ engine }), spares, log, closing: closing.signal };
+    return [engine, new Stock(options)] as const;
+  });
+  const stockOf = (options: TakeOptions): Stock | undefined => {
+    const { engine = stocks[0]?.engine, ...own } = options;
+    const isLikeAnyOther = Object.values(own).every((value) => value === undefined);
+    return isLikeAnyOther ? stocked.find(([kind]) => kind === engine)?.[1] : undefined;
+  };
   return {
     async take(options, signal) {
       const either = AbortSignal.any([signal, closing.signal]);
       await slots.take(either);
       try {
-        const isFresh = options.profileDir === undefined;
-        const chrome = isFresh ? await stock.next(either) : await start(options);
+        const chrome = await (stockOf(options)?.next(either) ?? start(options));
         if (either.aborted) {
           await chrome.close();
           throw either.reason;

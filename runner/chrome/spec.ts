@@ -53,6 +53,7 @@ type Place = {
   dir: string;
   profileDir: string;
   isBackground?: boolean;
+  ignoreCertificateErrors?: boolean;
 };
 
 /** `local` is the inlet when the jail has no network of its own. */
@@ -71,6 +72,7 @@ export async function chromeSpec(
       proxyPort: port,
       hasSandbox,
       hasSmallShm: local !== undefined && hasSmallShm(),
+      ignoreCertificateErrors: place.ignoreCertificateErrors ?? false,
     }),
   ];
   const mounts: Mount[] = [

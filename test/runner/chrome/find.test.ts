@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ChromeNotFound, findChrome } from '../../../runner/chrome/find.ts';
+import { ChromeNotFound, findChrome, findEngines } from '../../../runner/chrome/find.ts';
 import { errorOf } from '../../support/fault.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { log, openLab } from './lab.ts';
@@ -45,5 +45,16 @@ find(
     assert.instance(error, ChromeNotFound);
   },
 );
+
+find('invocations take the shell, sessions the full browser, or what there is', async () => {
+  const both = await findEngines({ cacheDir: '/nowhere', log });
+  assert.is(both.invocations.kind, 'headless-shell');
+  assert.is(both.sessions.kind, 'chromium');
+  assert.is(both.all.length, 2);
+  const program = both.sessions.program;
+  const named = await findEngines({ cacheDir: '/nowhere', log, program });
+  assert.is(named.invocations.program, program);
+  assert.is(named.all.length, 1);
+});
 
 find.run();

@@ -45,7 +45,12 @@ const never = new AbortController().signal;
 
 pool('a spare is ready, used once, and replaced', async () => {
   const { made, launch } = factory();
-  const chromes = openChromePool({ launch, spares: 1, max: 2, log });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 2,
+    log,
+  });
   await until(() => made.length === 1, 'a spare');
   const taken = await chromes.take({}, never);
   assert.is(taken.id, '0');
@@ -58,7 +63,12 @@ pool('a spare is ready, used once, and replaced', async () => {
 
 pool('a session with a profile gets a Chrome of its own', async () => {
   const { made, launch } = factory();
-  const chromes = openChromePool({ launch, spares: 1, max: 2, log });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 2,
+    log,
+  });
   await until(() => made.length === 1, 'a spare');
   const taken = await chromes.take({ profileDir: '/profile' }, never);
   assert.is((taken as Made).profileDir, '/profile');
@@ -68,7 +78,12 @@ pool('a session with a profile gets a Chrome of its own', async () => {
 
 pool('when all are taken, the next waits for an end, or for its signal', async () => {
   const { launch } = factory();
-  const chromes = openChromePool({ launch, spares: 0, max: 1, log });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 0 }],
+    max: 1,
+    log,
+  });
   const first = await chromes.take({}, never);
   const impatient = new AbortController();
   const gaveUp = chromes.take({}, impatient.signal).catch(String);
@@ -82,7 +97,12 @@ pool('when all are taken, the next waits for an end, or for its signal', async (
 
 pool('a dead spare is replaced', async () => {
   const { made, launch } = factory();
-  const chromes = openChromePool({ launch, spares: 1, max: 1, log });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 1,
+    log,
+  });
   await until(() => made.length === 1, 'a spare');
   made[0]?.die();
   await Promise.resolve(); // a tick: nobody may get it any more
@@ -98,7 +118,12 @@ pool('a failed start frees its slot and is not repeated at once', async () => {
     tries += 1;
     return isBroken;
   });
-  const chromes = openChromePool({ launch, spares: 1, max: 1, log });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 1,
+    log,
+  });
   assert.match(String(await chromes.take({}, never).catch(String)), /cannot start/);
   assert.is(tries, 2); // the spare's and the take's
   isBroken = false;
@@ -113,7 +138,12 @@ pool('whichever Chrome is up first goes to who has waited longest', async () => 
     await new Promise<void>((resolve) => gates.push(resolve));
     return launch(options);
   };
-  const chromes = openChromePool({ launch: gated, spares: 1, max: 3, log });
+  const chromes = openChromePool({
+    launch: gated,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 3,
+    log,
+  });
   assert.is(gates.length, 1, 'the spare is on its way');
   const first = chromes.take({}, never);
   const impatient = new AbortController();
@@ -136,10 +166,39 @@ pool('whichever Chrome is up first goes to who has waited longest', async () => 
 
 pool('a closed pool hands out nothing', async () => {
   const { made, launch } = factory();
-  const chromes = openChromePool({ launch, spares: 0, max: 1, log });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 0 }],
+    max: 1,
+    log,
+  });
   await chromes.close();
   assert.match(String(await chromes.take({}, never).catch(String)), /closed/);
   assert.is(made.length, 0);
+});
+
+pool('each engine has its own spares, and what is fixed at the start makes one anew', async () => {
+  const { made, launch } = factory();
+  const wanted: TakeOptions[] = [];
+  const chromes = openChromePool({
+    launch: (options) => {
+      wanted.push(options);
+      return launch(options);
+    },
+    stocks: [
+      { engine: 'headless-shell', spares: 1 },
+      { engine: 'chromium', spares: 1 },
+    ],
+    max: 9,
+    log,
+  });
+  await until(() => made.length === 2, 'a spare of each');
+  assert.is((await chromes.take({}, never)).id, '0');
+  assert.is((await chromes.take({ engine: 'chromium' }, never)).id, '1');
+  const own = { engine: 'chromium', ignoreCertificateErrors: true } as const;
+  await chromes.take(own, never);
+  assert.ok(wanted.includes(own));
+  await chromes.close();
 });
 
 pool.run();
