@@ -4,8 +4,9 @@
  *   -> spliced -> closed
  * The upgrade is replayed at the runner's door, and its answer is the client's: from then on bytes
  * pass unread. What is refused before gets the table's answer, readable on the upgrade. Origin is
- * not looked at: the key in the address is the whole right, and no cookie gives any. A drain refuses
- * what is not spliced yet and closes our half of the others: their runner tells the clients 1001.
+ * not looked at: the key in the address is the whole right, and no cookie gives any. A drain
+ * refuses what is not spliced yet and closes our half of the others: their runner tells the clients
+ * 1001.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
