@@ -7,6 +7,7 @@ import type { InvocationWork, SessionWork } from '../proto/gen/tabern/v1/runners
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { openLiveView } from './chrome/live.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import type { OpenPart } from './session.ts';
 import { sessionLogs } from './session-logs.ts';
@@ -43,7 +44,7 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
   const { logSession = true } = settingsOf(work);
   const logs = logSession ? sessionLogs({ ...deps, sessionId: work.sessionId }) : undefined;
   return {
-    open: logs ? [logs.open] : [],
+    open: [...(logs ? [logs.open] : []), async (chrome) => openLiveView(chrome, deps)],
     wanted: async () => ({}),
     warn(message) {
       log.info({ message }, 'a session has a warning');

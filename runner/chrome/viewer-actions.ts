@@ -1,0 +1,75 @@
+/**
+ * What a viewer does to the tab that it is shown, on the session of that tab's pictures, or to the
+ * browser. Nothing is waited for: a page that hangs answers nothing, and hears no more than a few
+ * dozen commands meanwhile.
+ */
+import type { TargetSession } from './attached.ts';
+import type { Page, Pages } from './pages.ts';
+import type { Pipe } from './pipe.ts';
+import { isOpenUrl } from './police.ts';
+import type { Said } from './viewer-input.ts';
+
+/** Ours: so many commands may wait for their answer; what comes then is dropped. */
+const COMMANDS_MAX = 64;
+
+type Act = Exclude<Said, { kind: 'ack' }>;
+
+/** `notice` tells the viewer why something was not done. */
+export function actions(
+  { pipe, pages }: { pipe: Pipe; pages: Pages },
+  notice: (text: string) => void,
+): (said: Act, session: TargetSession) => void {
+  let waiting = 0;
+  const run = async (act: () => Promise<unknown>): Promise<void> => {
+    if (waiting >= COMMANDS_MAX) return;
+    waiting += 1;
+    try {
+      await act();
+    } catch {
+      // the page is gone or hangs, which the viewer sees
+    } finally {
+      waiting -= 1;
+    }
+  };
+  return (said, session) => {
+    switch (said.kind) {
+      case 'input':
+        return void run(() => session.call(said.command.method, said.command.params));
+      case 'navigate':
+        if (isOpenUrl(said.url)) return void run(() => navigate(session, said.url, notice));
+        return notice('Only http, https, about, data and blob addresses can be opened.');
+      case 'history':
+        return void run(() => goInHistory(session, said.by));
+      case 'reload':
+        return void run(() => session.call('Page.reload'));
+      case 'tab':
+        if (openOf(pages, said.id) === undefined) return;
+        pages.activate(said.id);
+        return void run(() => pipe.call('Target.activateTarget', { targetId: said.id }));
+    }
+  };
+}
+
+/** The page of that target, when it is open. */
+export function openOf(pages: Pages, targetId: string): Page | undefined {
+  return pages.open().find((page) => page.targetId === targetId);
+}
+
+async function navigate(
+  session: TargetSession,
+  url: string,
+  notice: (text: string) => void,
+): Promise<void> {
+  const { errorText } = await session.call('Page.navigate', { url });
+  // a navigation that another one overtook is none
+  if (typeof errorText === 'string' && errorText !== 'net::ERR_ABORTED') notice(errorText);
+}
+
+async function goInHistory(session: TargetSession, by: number): Promise<void> {
+  const { currentIndex, entries } = (await session.call('Page.getNavigationHistory')) as {
+    currentIndex: number;
+    entries: { id: number }[];
+  };
+  const entry = entries[currentIndex + by];
+  if (entry) await session.call('Page.navigateToHistoryEntry', { entryId: entry.id });
+}
