@@ -44,6 +44,8 @@ export type CoreConfig = {
   webhookRatePerS: number;
   /** TABERN_DOWNLOAD_DAYS, 30: how long what pages downloaded is kept. */
   downloadDays: number;
+  /** TABERN_SESSION_LOG_DAYS, 30: how long protocol logs are kept. */
+  sessionLogDays: number;
   /** TABERN_CRASH_AT, `name:n`: fault tests only. */
   crashAt: string | undefined;
 };
@@ -65,6 +67,7 @@ export function readCoreConfig(env: Env): CoreConfig {
       ...{ default: RATE_PER_S, min: 1, max: 1_000 },
     }),
     downloadDays: integer(env, 'TABERN_DOWNLOAD_DAYS', { default: 30, min: 1, max: 3_650 }),
+    sessionLogDays: integer(env, 'TABERN_SESSION_LOG_DAYS', { default: 30, min: 1, max: 3_650 }),
     crashAt: crashAt(env),
   };
 }

@@ -22,6 +22,7 @@ import { extensionWork } from './extensions.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
 import { sessionLeases } from './session-leases.ts';
+import { appendSessionLogs } from './session-logs.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import type { LeasedWork, WorkKind } from './store/types/leases.ts';
 import { openWake, waitUntil } from './wake.ts';
@@ -110,7 +111,7 @@ export function runnerService(
 
     saveContext: (request) => saveContext(options, request),
     ...sessionLeases(options),
-    appendSessionLogs: notBuilt,
+    appendSessionLogs: (request) => appendSessionLogs(options, request),
     addDownload: (request) => addDownload(options, request),
     addRecording: notBuilt,
 

@@ -19,12 +19,13 @@ import type { CoreConfig } from './config.ts';
 import { fileCleaner } from './file-retention.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { newId } from './ids.ts';
-import { startJanitor } from './janitor.ts';
+import { type Cleaner, startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
 import { listen } from './server.ts';
-import { allHandlers } from './services.ts';
+import { allHandlers, type Parts } from './services.ts';
+import { sessionLogCleaner } from './session-logs.ts';
 import { openStore } from './store/thread.ts';
 import type { Store } from './store/types.ts';
 import { startSweep } from './sweep.ts';
@@ -34,6 +35,7 @@ export { printable, readCoreConfig } from './config.ts';
 
 /** In seconds: how long a session lives when nobody says. Source: reference.md 2.4, free plan. */
 const DEFAULT_TIMEOUT = 900;
+const DAY_MS = 86_400_000;
 /** In milliseconds: less is not worth a word. */
 const CLOCK_BEHIND_MS = 60_000;
 /** Those who waited are told before the process ends. */
@@ -93,8 +95,7 @@ export async function startCore(
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, sweepMs }));
-  const downloadsKeptMs = config.downloadDays * 86_400_000;
-  const cleaners = [fileCleaner({ store, files, log, now, downloadsKeptMs })];
+  const cleaners = cleanersOf(config, { store, files, log, now });
   opened.use(startJanitor({ store, log, now, cleaners }));
   const checks = opened.use(openChecks());
   const closing = new AbortController();
@@ -123,6 +124,16 @@ export async function startCore(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function cleanersOf(
+  { downloadDays, sessionLogDays }: CoreConfig,
+  parts: Pick<Parts, 'store' | 'files' | 'log' | 'now'>,
+): Cleaner[] {
+  return [
+    fileCleaner({ ...parts, downloadsKeptMs: downloadDays * DAY_MS }),
+    sessionLogCleaner({ ...parts, keptMs: sessionLogDays * DAY_MS }),
+  ];
 }
 
 async function openClock(store: Store, log: Log): Promise<() => number> {

@@ -18,6 +18,7 @@ import type { ProjectOps } from './types/projects.ts';
 import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
 import type { RetentionOps } from './types/retention.ts';
 import type { SessionLifeOps } from './types/session-life.ts';
+import type { SessionLogOps } from './types/session-logs.ts';
 import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
@@ -34,6 +35,7 @@ export type Topic =
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &
   SessionOps &
+  SessionLogOps &
   SessionLifeOps &
   ContextOps &
   ContextContentOps &

@@ -19,6 +19,8 @@ test('nothing set gives the documented defaults', () => {
     webhookAllowCidrs: [],
     webhookRule: { disableAfterMs: 120 * 3_600_000, silence: true },
     webhookRatePerS: 50,
+    downloadDays: 30,
+    sessionLogDays: 30,
     crashAt: undefined,
   });
 });

@@ -63,7 +63,7 @@ test('a protocol log is empty where nothing was logged, and no session has none'
   await using app = await boot();
   const { sessions } = app.clients;
   const id = await sessionOf(app);
-  assert.equal(await sessions.listSessionLogs({ id }, app.asProject), { logs: [] });
+  assert.equal((await sessions.listSessionLogs({ id }, app.asProject)).logs, []);
   const missing = sessions.listSessionLogs({ id: newId() }, app.asProject);
   assert.is((await faultOf(missing)).message, 'Session not found.');
 });

@@ -17,6 +17,7 @@ import { projectOps } from './projects.ts';
 import { replayOps } from './replays.ts';
 import { retentionOps } from './retention.ts';
 import { sessionLifeOps } from './session-life.ts';
+import { sessionLogOps } from './session-logs.ts';
 import { sessionOps } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
@@ -32,6 +33,7 @@ export function allOps(tx: Tx): StoreOps {
     ...retentionOps(tx),
     ...projectOps(tx),
     ...sessionOps(tx),
+    ...sessionLogOps(tx),
     ...sessionLifeOps(tx),
     ...buildOps(tx),
     ...functionOps(tx),

@@ -9,9 +9,9 @@ import type { Tx } from './tx.ts';
 export type StoredSession = Omit<SessionRow, 'keepAlive'> & { keepAlive: number };
 
 export const SESSION_COLUMNS = `id, project_id AS projectId, status, region,
-  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes, user_metadata AS userMetadata, params,
-  created_at AS createdAt, updated_at AS updatedAt, started_at AS startedAt, ended_at AS endedAt,
-  expires_at AS expiresAt, end_reason AS endReason`;
+  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
+  user_metadata AS userMetadata, params, created_at AS createdAt, updated_at AS updatedAt,
+  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
 
 export function sessionOps({ db }: Tx): SessionOps {
   const byId = db.prepare<[object], StoredSession>(`
@@ -26,11 +26,6 @@ export function sessionOps({ db }: Tx): SessionOps {
         WHERE project_id = @projectId AND path = @path AND value = @value)
       AND (@status IS NULL OR status = @status)
     ORDER BY id DESC LIMIT @max`);
-  const logs = db
-    .prepare<[string], string>(
-      'SELECT entry FROM session_logs WHERE session_id = ? ORDER BY number',
-    )
-    .pluck();
   const recordings = db.prepare<[string], ReturnType<SessionOps['listRecordings']>[number]>(`
     SELECT page_id AS pageId, status, completed_at AS completedAt
     FROM recordings WHERE session_id = ? ORDER BY page_id`);
@@ -46,7 +41,6 @@ export function sessionOps({ db }: Tx): SessionOps {
       const { keys, value } = metadata;
       return byMetadata.all({ ...wanted, path: JSON.stringify(keys), value }).map(wholeSession);
     },
-    listSessionLogs: (sessionId) => logs.all(sessionId),
     listRecordings: (sessionId) => recordings.all(sessionId),
   };
 }

@@ -40,8 +40,6 @@ export type SessionOps = {
     metadata?: { keys: string[]; value: string } | undefined;
     max: number;
   }): SessionRow[];
-  /** JSON of one SessionLog each, oldest first. */
-  listSessionLogs(sessionId: string): string[];
   /** By page. */
   listRecordings(sessionId: string): RecordingRow[];
 };

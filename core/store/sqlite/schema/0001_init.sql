@@ -38,13 +38,6 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_by_project ON sessions (project_id, id);
 
-CREATE TABLE session_logs (
-  session_id TEXT NOT NULL REFERENCES sessions (id),
-  number     INTEGER NOT NULL,                      -- from 0
-  entry      TEXT NOT NULL,                         -- JSON of a SessionLog
-  PRIMARY KEY (session_id, number)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE recordings (
   session_id   TEXT NOT NULL REFERENCES sessions (id),
   page_id      INTEGER NOT NULL,                    -- from 0
