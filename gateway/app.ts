@@ -21,7 +21,9 @@ import { errors, SECURITY_HEADERS } from './errors.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
+import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
+import { uploadSlots } from './routes/upload-slots.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
 import { vetted } from './webhooks/registration.ts';
@@ -45,7 +47,7 @@ export function openApp(doors: Doors): Koa<State> {
   app.use(lookedAt(isDraining));
   app.use(contextContent(doors));
   app.use(auth(clients));
-  app.use(routes({ clients: vetted(clients, guard), publicUrl: doors.publicUrl }));
+  app.use(routes({ ...doors, clients: vetted(clients, guard) }));
   app.use(unrouted);
   // What fails while an answer is written: the client left, nothing is left to tell it.
   app.on('error', (error) => log.debug({ err: error }, 'answer not delivered'));
@@ -53,7 +55,8 @@ export function openApp(doors: Doors): Koa<State> {
 }
 
 /** By hand what is not JSON in and out, the rest from the contract. */
-function routes({ clients, publicUrl }: Pick<Doors, 'clients' | 'publicUrl'>): Middleware {
+function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): Middleware {
+  const { clients, publicUrl } = doors;
   const registry = readContract();
   const operations = operationsOf(registry);
   const description = JSON.stringify(describe(registry, operations));
@@ -64,7 +67,9 @@ function routes({ clients, publicUrl }: Pick<Doors, 'clients' | 'publicUrl'>): M
     ctx.type = 'json';
     ctx.body = description;
   });
-  router.post(BUILDS_PATH, createBuild(clients, registry));
+  const enter = uploadSlots();
+  router.post(BUILDS_PATH, createBuild(clients, registry, enter));
+  filesRoutes(router, { ...doors, registry, enter });
   for (const operation of operations) {
     router[operation.verb](
       routeOf(operation.template),
@@ -121,7 +126,8 @@ function lookedAt(isDraining: () => boolean): Middleware<State> {
 
 function bodyMaxBytes({ method, path }: { method: string; path: string }): number {
   if (isContentUpload(method, path)) return CONTEXT_MAX_BYTES;
-  return method === 'POST' && path === BUILDS_PATH ? UPLOAD_MAX_BYTES : BODY_MAX_BYTES;
+  if (method === 'POST' && path === BUILDS_PATH) return UPLOAD_MAX_BYTES;
+  return uploadMaxBytes(method, path) ?? BODY_MAX_BYTES;
 }
 
 /** 405 with Allow where another method would do, else 404. */

@@ -56,6 +56,14 @@ export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
 export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
 /** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
 export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
+/** In bytes, of a file for a session. Ours. */
+export const FILE_MAX_BYTES = 500 * 1024 * 1024;
+/** A file ends after this, either way: enough for 500 MiB over a line of 2.4 Mbit/s. Ours. */
+export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
+/** In bytes, of a zipped browser extension. Source: reference.md 1.4. */
+export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
+/** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
+export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
 /** In bytes, of what a context holds. Source: reliability.md Z8. */
 export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
 /**
@@ -95,7 +103,7 @@ export const LOCATE_MAX_MS = 30_000;
 export const LOCATE_PAUSE_MS = 100;
 /** For a runner's door to open. Ours: it is on this machine or near it. */
 export const DIAL_TIMEOUT_MS = 5_000;
-/** For a runner's door to answer, an upload of a file included. Ours. */
+/** For a runner's door to answer, but for the upload of a file. Ours. */
 export const DOOR_TIMEOUT_MS = 120_000;
 /** A peer of a tunnel that is silent is asked whether it lives after this. Ours. */
 export const TUNNEL_KEEP_ALIVE_MS = 20_000;

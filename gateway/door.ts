@@ -74,10 +74,16 @@ export async function dial(address: string, signal: AbortSignal): Promise<Socket
  */
 export async function askDoor(
   { address, signingKey }: Pick<Place, 'address' | 'signingKey'>,
-  wanted: { method: 'GET' | 'PUT'; path: string; body?: Readable; signal: AbortSignal },
+  wanted: {
+    method: 'GET' | 'PUT';
+    path: string;
+    body?: Readable;
+    signal: AbortSignal;
+    timeoutMs?: number;
+  },
 ): Promise<unknown> {
-  const { method, path, body, signal } = wanted;
-  const within = AbortSignal.any([signal, AbortSignal.timeout(DOOR_TIMEOUT_MS)]);
+  const { method, path, body, signal, timeoutMs = DOOR_TIMEOUT_MS } = wanted;
+  const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const call = ask({
     ...doorOf(address),
     ...{ method, signal: within, agent: false },
@@ -86,7 +92,9 @@ export async function askDoor(
   try {
     const answered = once(call, 'response', { signal: within });
     answered.catch(() => undefined); // heard below; the body may fail first
-    if (body) await pipeline(body, call);
+    const sent = body && pipeline(body, call);
+    sent?.catch(() => undefined); // heard below; a door that refuses answers before it has read all
+    if (sent) await Promise.race([sent, answered]);
     else call.end();
     const [response] = await answered;
     const answer: unknown = await json(response);
@@ -96,6 +104,8 @@ export async function askDoor(
     if (error instanceof Fault) throw error;
     signal.throwIfAborted();
     throw unreachable(error);
+  } finally {
+    if (!call.writableFinished) call.destroy();
   }
 }
 

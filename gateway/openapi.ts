@@ -14,6 +14,7 @@ import { commentsOf } from './comments.ts';
 import { jsonName, type Operation } from './contract.ts';
 import { BUILDS_PATHS } from './routes/builds.ts';
 import { CONTEXTS_PATHS } from './routes/contexts.ts';
+import { FILES_PATHS, fileContents } from './routes/files.ts';
 import { HEALTH_PATHS } from './routes/health.ts';
 import { queryFieldsOf } from './transcode.ts';
 
@@ -31,7 +32,7 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   const comments = commentsOf(registry);
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
   const paths: Record<string, Schema> = structuredClone({
-    ...{ ...HEALTH_PATHS, ...OPENAPI_PATHS, ...BUILDS_PATHS, ...CONTEXTS_PATHS },
+    ...{ ...HEALTH_PATHS, ...OPENAPI_PATHS, ...BUILDS_PATHS, ...CONTEXTS_PATHS, ...FILES_PATHS },
   });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {
@@ -97,7 +98,10 @@ function describeOperation(
   const success =
     status === 204
       ? { description: 'Done.' }
-      : { description: comments(method.output), content: { 'application/json': { schema } } };
+      : {
+          description: comments(method.output),
+          content: { 'application/json': { schema }, ...fileContents(operation) },
+        };
   return {
     operationId: method.localName,
     summary: comments(method),

@@ -13,6 +13,9 @@ export type JsonObject = { [key: string]: Json };
 type Reads = { closed: boolean; home: DescMessage };
 
 const UINT32_MAX = 2 ** 32 - 1;
+const TIMESTAMP = 'google.protobuf.Timestamp';
+/** RFC 3339, as protobuf's JSON reads it. */
+const TIME = /^[0-9]{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
  * The body as the message's JSON. `closed` refuses unknown keys, in the message and in those of its
@@ -37,7 +40,17 @@ export function checkText(field: DescField, text: string): Json {
   if (field.fieldKind === 'scalar' || field.fieldKind === 'enum') {
     return checkValue(field, text, name, undefined);
   }
+  if (field.message?.typeName === TIMESTAMP) return checkTime(text, name);
   throw new Error(`${field} cannot be a query parameter`);
+}
+
+/** A `+` that a client left unencoded has become a blank. */
+function checkTime(text: string, path: string): string {
+  const time = text.replace(/ (?=\d\d:\d\d$)/, '+');
+  if (!TIME.test(time) || Number.isNaN(Date.parse(time))) {
+    throw invalidField(path, 'must be a date and time such as 2026-05-03T12:53:37Z.');
+  }
+  return time;
 }
 
 function checkMessage(

@@ -5,32 +5,32 @@
  */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
-import { Fault, invalidField } from '../../proto/errors.ts';
+import { invalidField } from '../../proto/errors.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { FunctionServiceService } from '../../proto/gen/tabern/v1/functions.pb.ts';
 import { must } from '../../proto/must.ts';
 import type { Clients } from '../../proto/services.ts';
 import type { State } from '../auth.ts';
 import { tooLarge } from '../body.ts';
-import {
-  ARCHIVE_MAX_BYTES,
-  UPLOAD_TIMEOUT_MS,
-  UPLOADS_MAX,
-  UPLOADS_OF_KEY_MAX,
-} from '../config.ts';
+import { ARCHIVE_MAX_BYTES, UPLOAD_TIMEOUT_MS } from '../config.ts';
 import { render } from '../contract.ts';
-import { chunksOf, type Form, openForm } from './form.ts';
+import { type Form, openForm } from './form.ts';
+import { chunksOf } from './multipart.ts';
+import type { EnterUpload } from './upload-slots.ts';
 
 export const BUILDS_PATH = '/v1/functions/builds';
 
 /** Serves the upload of one build. */
-export function createBuild(clients: Clients, registry: FileRegistry): RouterMiddleware<State> {
+export function createBuild(
+  clients: Clients,
+  registry: FileRegistry,
+  enter: EnterUpload,
+): RouterMiddleware<State> {
   const input = must(registry.getMessage('tabern.v1.CreateBuildRequest'), 'CreateBuildRequest');
   const output = must(registry.getMessage('tabern.v1.CreateBuildResponse'), 'CreateBuildResponse');
-  const enter = uploadSlots();
   return async (ctx) => {
     const options = must(ctx.state.call, 'a key')(UPLOAD_TIMEOUT_MS);
-    using _ = enter(options.metadata?.['x-svc-api-key'] ?? '');
+    using _ = enter(options);
     using form = openForm(ctx.req, input);
     const { blobId } = await clients.blobs.writeBlob(blobOf(form), options);
     const { entrypoint, projectId } = await form.metadata;
@@ -41,29 +41,6 @@ export function createBuild(clients: Clients, registry: FileRegistry): RouterMid
     const bytes = FunctionServiceService.createBuild.responseSerialize(answer);
     ctx.status = 202;
     ctx.body = render(output, bytes, 'build');
-  };
-}
-
-/** A place for one upload until it is disposed of. Throws CONCURRENCY_LIMIT when there is none. */
-function uploadSlots(): (key: string) => Disposable {
-  const running = new Map<string, number>();
-  let total = 0;
-  return (key) => {
-    const own = running.get(key) ?? 0;
-    const max = own >= UPLOADS_OF_KEY_MAX ? UPLOADS_OF_KEY_MAX : UPLOADS_MAX;
-    if (own >= UPLOADS_OF_KEY_MAX || total >= UPLOADS_MAX) {
-      throw new Fault('CONCURRENCY_LIMIT', `Max concurrent uploads (${max}) reached.`, { max });
-    }
-    running.set(key, own + 1);
-    total += 1;
-    return {
-      [Symbol.dispose]() {
-        const left = (running.get(key) ?? 1) - 1;
-        if (left === 0) running.delete(key);
-        else running.set(key, left);
-        total -= 1;
-      },
-    };
   };
 }
 

@@ -4,11 +4,11 @@
  * both ways; an upload replaces the content once core has proved it, and leaves nothing otherwise.
  */
 import type { IncomingMessage } from 'node:http';
-import { PassThrough, Readable } from 'node:stream';
+import { PassThrough, type Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { asFault, Fault } from '../../proto/errors.ts';
-import type { ReadBlobResponse, WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import { Fault } from '../../proto/errors.ts';
+import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { CallOptions } from '../../proto/rpc.ts';
 import type { Clients } from '../../proto/services.ts';
 import { goneSignal, type State } from '../auth.ts';
@@ -19,6 +19,7 @@ import {
   CONTEXT_VERIFY_TIMEOUT_MS,
   UPLOAD_IDLE_MS,
 } from '../config.ts';
+import { begun } from './blob-bytes.ts';
 
 const CONTENT_PATH = '/v1/contexts/:id/content';
 const CONTENT = /^\/v1\/contexts\/([^/]+)\/content$/;
@@ -52,12 +53,11 @@ export function contextContent({ clients, gatewayToken }: Options): Middleware {
   router.get(CONTENT_PATH, async (ctx) => {
     const wanted = { blobId: '', url: ctx.url };
     const options = optionsOf(ctx, CONTEXT_TRANSFER_TIMEOUT_MS);
-    const parts = clients.blobs.readBlob(wanted, options)[Symbol.asyncIterator]();
-    const first = await parts.next(); // what is refused is refused before the answer begins
+    const content = await begun(clients.blobs.readBlob(wanted, options));
     ctx.type = 'application/octet-stream';
     ctx.set('cache-control', 'private, no-store');
     ctx.set('content-disposition', `attachment; filename="${ctx.params['id']}.tbcx"`);
-    ctx.body = bytesOf(first, parts);
+    ctx.body = content;
   });
   return router.routes() as unknown as Middleware;
 }
@@ -70,29 +70,6 @@ async function* blobOf(bytes: Readable, url: string): AsyncGenerator<WriteBlobRe
     if (size > CONTEXT_MAX_BYTES) throw tooLarge(CONTEXT_MAX_BYTES);
     yield { part: { $case: 'chunk', value: chunk } };
   }
-}
-
-/** The bytes of the parts, which end with it: also when nobody has read a byte of it. */
-function bytesOf(
-  first: IteratorResult<ReadBlobResponse>,
-  parts: AsyncIterator<ReadBlobResponse>,
-): Readable {
-  let ahead: IteratorResult<ReadBlobResponse> | undefined = first;
-  return new Readable({
-    async read() {
-      try {
-        const part = ahead ?? (await parts.next());
-        ahead = undefined;
-        this.push(part.done ? null : part.value.chunk);
-      } catch (error) {
-        this.destroy(asFault(error));
-      }
-    },
-    destroy(error, done) {
-      const ended = async () => void (await parts.return?.());
-      ended().then(() => done(error), done);
-    },
-  });
 }
 
 /**

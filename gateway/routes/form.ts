@@ -5,16 +5,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { DescMessage } from '@bufbuild/protobuf';
-import busboy from 'busboy';
+import type busboy from 'busboy';
 import { asFault, Fault, invalidField } from '../../proto/errors.ts';
-import { parseJson, tooLarge } from '../body.ts';
-import {
-  ARCHIVE_MAX_BYTES,
-  METADATA_MAX_BYTES,
-  UPLOAD_IDLE_MS,
-  UPLOAD_MAX_BYTES,
-} from '../config.ts';
+import { parseJson } from '../body.ts';
+import { ARCHIVE_MAX_BYTES, METADATA_MAX_BYTES, UPLOAD_MAX_BYTES } from '../config.ts';
 import { checkBody } from '../schema.ts';
+import { chunksOf, ignore, openFeed } from './multipart.ts';
 
 type Metadata = { entrypoint: string; projectId: string | undefined };
 export type Form = Disposable & {
@@ -29,41 +25,22 @@ export type Form = Disposable & {
  * UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once, what comes later rejects both promises.
  */
 export function openForm(request: IncomingMessage, input: DescMessage): Form {
-  const parser = openParser(request);
   const archive = Promise.withResolvers<Readable>();
   const metadata = Promise.withResolvers<Metadata>();
-  const fail = (fault: Fault) => {
+  const limits = { maxBytes: UPLOAD_MAX_BYTES, shownMaxBytes: ARCHIVE_MAX_BYTES };
+  const feed = openFeed(request, limits, (fault) => {
     archive.reject(fault);
     metadata.reject(fault);
     archive.promise.then((part) => part.destroy(fault), ignore);
-    request.unpipe(parser);
-    request.resume();
-  };
+  });
   metadata.promise.catch(ignore);
-  const idle = setTimeout(
-    () => fail(new Fault('REQUEST_TIMEOUT', 'The upload took too long to arrive.')),
-    UPLOAD_IDLE_MS,
-  );
-  let size = 0;
-  request.on('data', (chunk: Buffer) => {
-    idle.refresh();
-    size += chunk.length;
-    // Parts that nobody asked for count too: a chunked body does not tell its size.
-    if (size > UPLOAD_MAX_BYTES) fail(tooLarge(ARCHIVE_MAX_BYTES));
-  });
-  // A request that arrived whole closes too, often before its parts are read.
-  request.once('close', () => {
-    if (!request.complete) fail(new Fault('CANCELLED', 'The client left.'));
-  });
+  const { parser, fail } = feed;
   readParts(parser, { archive: archive.resolve, metadata: metadata.resolve, fail }, input);
-  request.pipe(parser);
+  feed.start();
   return {
     archive: archive.promise,
     metadata: metadata.promise,
-    [Symbol.dispose]() {
-      clearTimeout(idle);
-      fail(new Fault('CANCELLED', 'The upload ended.'));
-    },
+    [Symbol.dispose]: () => feed[Symbol.dispose](),
   };
 }
 
@@ -103,35 +80,11 @@ function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): voi
       part.resume();
     }
   });
-  parser.on('error', (cause) => {
-    found.fail(malformed(cause));
-  });
   parser.once('close', () => {
     if (!archive) found.fail(invalidField('archive', 'is required.'));
     else if (!metadata) found.fail(invalidField('metadata', 'is required.'));
     else found.metadata(metadata);
   });
-}
-
-/**
- * Whoever awaits the form sees its Fault; when the upload ended for another reason nobody does, and
- * that is no bug.
- */
-function ignore(): void {}
-
-function openParser(request: IncomingMessage): busboy.Busboy {
-  const type = request.headers['content-type'] ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(type)) {
-    throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be multipart/form-data.');
-  }
-  try {
-    return busboy({
-      headers: request.headers,
-      limits: { fieldSize: METADATA_MAX_BYTES + 1, fields: 8, files: 3, parts: 16 },
-    });
-  } catch (cause) {
-    throw new Fault('MALFORMED_REQUEST', 'The multipart boundary is missing.', {}, cause);
-  }
 }
 
 /** Only these two: no other field of the request may be set from outside. */
@@ -164,18 +117,4 @@ async function textOf(part: Readable): Promise<string> {
     size += chunk.length;
   }
   return Buffer.concat(chunks).toString();
-}
-
-/** The bytes of a part. When the form breaks off, the parser destroys it with its own error. */
-export async function* chunksOf(part: Readable): AsyncGenerator<Buffer> {
-  try {
-    for await (const chunk of part) yield chunk;
-  } catch (error) {
-    throw error instanceof Fault ? error : malformed(error);
-  }
-}
-
-function malformed(cause: unknown): Fault {
-  const message = 'The body is not valid multipart/form-data.';
-  return new Fault('MALFORMED_REQUEST', message, {}, cause);
 }
