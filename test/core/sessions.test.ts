@@ -41,6 +41,21 @@ test('sessions are read and listed newest first, by status', async () => {
   assert.is(session?.connectUrl, `/connect?signingKey=${session?.signingKey}`);
 });
 
+test('sessions are found by their metadata, and a malformed query is refused', async () => {
+  await using app = await boot();
+  const { sessions } = app.clients;
+  const id = await sessionOf(app, { userMetadata: { stagehand: 'true', n: { m: "it's" } } });
+  const find = async (q: string, more: { status?: 'RUNNING' } = {}) => {
+    const found = await sessions.listSessions({ q, ...more }, app.asProject);
+    return found.sessions.map((session) => session.id);
+  };
+  assert.equal(await find("user_metadata['stagehand']:'true'"), [id]);
+  assert.equal(await find(String.raw`user_metadata['n']['m']:'it\'s'`), [id]);
+  assert.equal(await find("user_metadata['stagehand']:'true'", { status: 'RUNNING' }), []);
+  assert.equal(await find("user_metadata['stagehand']:'false'"), []);
+  assert.is((await faultOf(find('stagehand:true'))).facts['field'], 'q');
+});
+
 test('recordings refuse in the order of the reference', async () => {
   await using app = await boot();
   const { sessions } = app.clients;
