@@ -56,14 +56,6 @@ export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
 export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
 /** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
 export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
-/** In bytes, of a file for a session. Ours. */
-export const FILE_MAX_BYTES = 500 * 1024 * 1024;
-/** A file ends after this, either way: enough for 500 MiB over a line of 2.4 Mbit/s. Ours. */
-export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
-/** In bytes, of a zipped browser extension. Source: reference.md 1.4. */
-export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
-/** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
-export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
 /** In bytes, of what a context holds. Source: reliability.md Z8. */
 export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
 /**
