@@ -21,9 +21,8 @@ import { errors, SECURITY_HEADERS } from './errors.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
-import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
-import { uploadSlots } from './routes/upload-slots.ts';
+import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
 import { vetted } from './webhooks/registration.ts';
@@ -67,9 +66,8 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
     ctx.type = 'json';
     ctx.body = description;
   });
-  const enter = uploadSlots();
-  router.post(BUILDS_PATH, createBuild(clients, registry, enter));
-  filesRoutes(router, { ...doors, registry, enter });
+  router.get(VERSION_PATHS, jsonVersion(doors));
+  router.post(BUILDS_PATH, createBuild(clients, registry));
   for (const operation of operations) {
     router[operation.verb](
       routeOf(operation.template),
@@ -126,8 +124,7 @@ function lookedAt(isDraining: () => boolean): Middleware<State> {
 
 function bodyMaxBytes({ method, path }: { method: string; path: string }): number {
   if (isContentUpload(method, path)) return CONTEXT_MAX_BYTES;
-  if (method === 'POST' && path === BUILDS_PATH) return UPLOAD_MAX_BYTES;
-  return uploadMaxBytes(method, path) ?? BODY_MAX_BYTES;
+  return method === 'POST' && path === BUILDS_PATH ? UPLOAD_MAX_BYTES : BODY_MAX_BYTES;
 }
 
 /** 405 with Allow where another method would do, else 404. */
