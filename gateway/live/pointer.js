@@ -1,0 +1,107 @@
+/** Mouse, wheel and fingers on the screen, as messages. Moves are sent once a drawn frame. */
+import { modifiersOf } from './keyboard.js';
+
+const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'];
+/** What a line and a page of a wheel are, in pixels. */
+const WHEEL_UNITS = [1, 16, 800];
+const TOUCH_EVENTS = {
+  touchstart: 'start',
+  touchmove: 'move',
+  touchend: 'end',
+  touchcancel: 'cancel',
+};
+
+export function watchPointer({ canvas, screen, send, focus }) {
+  watchMouse({ canvas, screen, send, focus });
+  watchWheel({ canvas, screen, send });
+  watchTouch({ canvas, screen, send, focus });
+}
+
+function watchMouse({ canvas, screen, send, focus }) {
+  const say = (name, event, button) =>
+    send({
+      ...{ type: 'mouse', event: name, ...screen.pointOf(event), button },
+      ...{ buttons: event.buttons & 31, modifiers: modifiersOf(event) },
+      clicks: name === 'move' ? 0 : Math.min(Math.max(event.detail, 1), 3),
+    });
+  const held = new Set();
+  const moved = onFrames((event) => say('move', event, BUTTONS[[...held][0]] ?? 'none'));
+  canvas.addEventListener('mousedown', (event) => {
+    event.preventDefault();
+    focus();
+    moved.flush();
+    held.add(event.button);
+    say('down', event, BUTTONS[event.button] ?? 'none');
+  });
+  canvas.addEventListener('mousemove', (event) => {
+    if (held.size === 0) moved.push(event);
+  });
+  // A drag goes on outside the canvas.
+  addEventListener('mousemove', (event) => {
+    if (held.size > 0) moved.push(event);
+  });
+  addEventListener('mouseup', (event) => {
+    if (!held.has(event.button)) return;
+    moved.flush();
+    say('up', event, BUTTONS[event.button] ?? 'none');
+    held.delete(event.button);
+  });
+  canvas.addEventListener('contextmenu', (event) => event.preventDefault());
+}
+
+function watchWheel({ canvas, screen, send }) {
+  let sum = { deltaX: 0, deltaY: 0 };
+  const turned = onFrames((event) => {
+    send({ type: 'wheel', ...screen.pointOf(event), ...sum, modifiers: modifiersOf(event) });
+    sum = { deltaX: 0, deltaY: 0 };
+  });
+  const turn = (event) => {
+    event.preventDefault();
+    const unit = WHEEL_UNITS[event.deltaMode] ?? 1;
+    sum = { deltaX: sum.deltaX + event.deltaX * unit, deltaY: sum.deltaY + event.deltaY * unit };
+    turned.push(event);
+  };
+  canvas.addEventListener('wheel', turn, { passive: false });
+}
+
+function watchTouch({ canvas, screen, send, focus }) {
+  const say = (event) => {
+    event.preventDefault(); // or a mouse would be made up of it
+    if (event.type === 'touchstart') focus();
+    const points = [...event.touches].map((one) => ({
+      ...screen.pointOf(one),
+      id: one.identifier % 16,
+    }));
+    send({ type: 'touch', event: TOUCH_EVENTS[event.type], points, modifiers: modifiersOf(event) });
+  };
+  const moved = onFrames(say);
+  const now = (event) => {
+    moved.flush();
+    say(event);
+  };
+  canvas.addEventListener('touchstart', now, { passive: false });
+  canvas.addEventListener('touchend', now, { passive: false });
+  canvas.addEventListener('touchcancel', now, { passive: false });
+  const move = (event) => {
+    event.preventDefault();
+    moved.push(event);
+  };
+  canvas.addEventListener('touchmove', move, { passive: false });
+}
+
+/** Calls `act` with the last event of each drawn frame. */
+function onFrames(act) {
+  let last;
+  const flush = () => {
+    const event = last;
+    last = undefined;
+    if (event !== undefined) act(event);
+  };
+  return {
+    flush,
+    push(event) {
+      if (last === undefined) requestAnimationFrame(flush);
+      last = event;
+    },
+  };
+}

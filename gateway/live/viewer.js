@@ -1,0 +1,89 @@
+/**
+ * The page of a live view. Options in its address: `page`, the one tab to show (else the active
+ * one), `navbar=false`, no frame, and `readonly=true`, no input. When the session goes away, the
+ * window that embeds this one is told by the message that the reference's viewer posts.
+ */
+import { openConnection } from './connection.js';
+import { openFrame } from './frame.js';
+import { watchKeyboard } from './keyboard.js';
+import { watchPointer } from './pointer.js';
+import { openScreen } from './screen.js';
+
+/** Source: reference.md 4.3. */
+const GONE = 'browserbase-disconnected';
+const NOTICE_MS = 5_000;
+
+const query = new URLSearchParams(location.search);
+const isReadOnly = query.get('readonly') === 'true';
+const byId = (id) => document.getElementById(id);
+const over = byId('over');
+const keys = byId('keys');
+const canvas = byId('screen');
+const screen = openScreen(canvas);
+
+const connection = openConnection(query, {
+  open: () => cover(undefined),
+  broken: () => cover('Reconnecting…'),
+  gone(reason) {
+    cover(`${reason.charAt(0).toUpperCase()}${reason.slice(1)}`);
+    parent.postMessage(GONE, '*');
+  },
+  message: hear,
+  async picture(bytes) {
+    await screen.draw(bytes);
+    await seen();
+    connection.send({ type: 'ack' });
+  },
+});
+const { send } = connection;
+const frame = query.getAll('navbar').includes('false') ? undefined : framed();
+if (!isReadOnly) {
+  const focus = () => keys.focus({ preventScroll: true });
+  watchPointer({ canvas, screen, send, focus });
+  watchKeyboard({ keys, send });
+}
+
+function framed() {
+  const names = ['frame', 'tabs', 'back', 'forward', 'reload', 'address'];
+  const elements = Object.fromEntries(names.map((name) => [name, byId(name)]));
+  return openFrame({ elements, send, isReadOnly });
+}
+
+function hear(message) {
+  switch (message.type) {
+    case 'size':
+      screen.resize(message);
+      break;
+    case 'tabs':
+      frame?.show(message.tabs);
+      cover(message.tabs.length === 0 ? 'No tab is open.' : undefined);
+      break;
+    case 'notice':
+      note(message.text);
+      break;
+  }
+}
+
+/** A page that nobody can see takes no more pictures. */
+async function seen() {
+  if (!document.hidden) return;
+  await new Promise((resolve) => {
+    document.addEventListener('visibilitychange', resolve, { once: true });
+  });
+}
+
+function cover(text) {
+  over.hidden = text === undefined;
+  over.textContent = text ?? '';
+}
+
+let noticeTimer;
+function note(text) {
+  const notice = byId('notice');
+  notice.textContent = text;
+  notice.hidden = false;
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => {
+    notice.hidden = true;
+  }, NOTICE_MS);
+}
