@@ -21,7 +21,9 @@ import { errors, SECURITY_HEADERS } from './errors.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
+import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
+import { uploadSlots } from './routes/upload-slots.ts';
 import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
@@ -67,7 +69,9 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
     ctx.body = description;
   });
   router.get(VERSION_PATHS, jsonVersion(doors));
-  router.post(BUILDS_PATH, createBuild(clients, registry));
+  const enter = uploadSlots();
+  router.post(BUILDS_PATH, createBuild(clients, registry, enter));
+  filesRoutes(router, { ...doors, registry, enter });
   for (const operation of operations) {
     router[operation.verb](
       routeOf(operation.template),
@@ -124,7 +128,8 @@ function lookedAt(isDraining: () => boolean): Middleware<State> {
 
 function bodyMaxBytes({ method, path }: { method: string; path: string }): number {
   if (isContentUpload(method, path)) return CONTEXT_MAX_BYTES;
-  return method === 'POST' && path === BUILDS_PATH ? UPLOAD_MAX_BYTES : BODY_MAX_BYTES;
+  if (method === 'POST' && path === BUILDS_PATH) return UPLOAD_MAX_BYTES;
+  return uploadMaxBytes(method, path) ?? BODY_MAX_BYTES;
 }
 
 /** 405 with Allow where another method would do, else 404. */
