@@ -21,7 +21,7 @@ import type { Store } from './store/types.ts';
 
 /** In characters, of a filter. Source: reference.md 1.3. */
 const TEXT_MAX = 255;
-/** In characters of a file's name. Ours: a name of the usual file systems, with room for a suffix. */
+/** In characters of a file's name. Ours: what file systems take, with room for a suffix. */
 const NAME_MAX = 200;
 /** Of what is kept when a name is cut. */
 const ENDING_MAX = 20;

@@ -1,6 +1,6 @@
 /**
- * Throws away files with time: downloads after TABERN_DOWNLOAD_DAYS, and deleted extensions once no
- * open session is to load them. Rows go first, in one operation with their blobs' rows, files after.
+ * Throws away files with time: downloads after TABERN_DOWNLOAD_DAYS, deleted extensions once no
+ * open session is to load them. Rows go first, with their blobs' rows; files after.
  */
 import type { Log } from '../proto/log.ts';
 import type { BlobFiles } from './blobs/files.ts';

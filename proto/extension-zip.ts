@@ -67,7 +67,7 @@ export async function* extensionEntries(
   }
 }
 
-/** Reads all of it, and what its manifest says. Throws an ExtensionError, or the signal's reason. */
+/** Reads all of it, its manifest too. Throws an ExtensionError, or the signal's reason. */
 export async function checkExtension(
   path: string,
   { signal, limits = EXTENSION_LIMITS }: { signal?: AbortSignal; limits?: typeof EXTENSION_LIMITS },
@@ -110,7 +110,7 @@ function checkManifest(text: string): void {
   }
 }
 
-/** Strings, which may hold what looks like a comment, then comments; linear also where one ends never. */
+/** Strings, which may hold what looks like a comment, then comments; linear in any case. */
 const COMMENTS = /"(?:\\[\s\S]|[^"\\])*(?:"|$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g;
 
 /** Chrome lets a manifest have comments and a byte order mark. */

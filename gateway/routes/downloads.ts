@@ -91,7 +91,7 @@ async function contentOf(
   return begun(blobs.readBlob({ blobId }, options));
 }
 
-/** Stored, not packed: its size is known before it is read, and what is fetched is mostly packed. */
+/** Stored, not packed: its size is known before it is read, and most files are packed already. */
 function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Readable>) {
   const zip = new yazl.ZipFile();
   const body = zip.outputStream as Readable;
