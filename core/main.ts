@@ -19,7 +19,7 @@ import type { CoreConfig } from './config.ts';
 import { fileCleaner } from './file-retention.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { newId } from './ids.ts';
-import { type Cleaner, startJanitor } from './janitor.ts';
+import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
@@ -95,8 +95,7 @@ export async function startCore(
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, sweepMs }));
-  const cleaners = cleanersOf(config, { store, files, log, now });
-  opened.use(startJanitor({ store, log, now, cleaners }));
+  opened.use(startCleaning(config, { store, files, log, now }));
   const checks = opened.use(openChecks());
   const closing = new AbortController();
   const handlers = allHandlers({
@@ -126,14 +125,15 @@ export async function startCore(
   };
 }
 
-function cleanersOf(
+function startCleaning(
   { downloadDays, sessionLogDays }: CoreConfig,
   parts: Pick<Parts, 'store' | 'files' | 'log' | 'now'>,
-): Cleaner[] {
-  return [
+): AsyncDisposable {
+  const cleaners = [
     fileCleaner({ ...parts, downloadsKeptMs: downloadDays * DAY_MS }),
     sessionLogCleaner({ ...parts, keptMs: sessionLogDays * DAY_MS }),
   ];
+  return startJanitor({ ...parts, cleaners });
 }
 
 async function openClock(store: Store, log: Log): Promise<() => number> {

@@ -89,7 +89,7 @@ function parsed(text: string): Record<string, unknown> {
   }
 }
 
-/** `"frameId":"…",` where one of them names it. A quote within a text would have a `\` before it. */
+/** `"frameId":"…",` where one of them names it: a quote within a text has a `\` before it. */
 function idIn(name: 'frameId' | 'loaderId', asked: Shown, answered: Shown | undefined): string {
   const key = `"${name}":"`;
   for (const { body } of answered === undefined ? [asked] : [asked, answered]) {

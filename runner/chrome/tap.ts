@@ -7,7 +7,7 @@ import type { Command } from './police.ts';
 import { extraHeaders } from './tap-secrets.ts';
 import { answerText, commandText, eventText, idOf, isKept, methodOf } from './tap-text.ts';
 
-/** Commands of a session without an answer yet. Ours: Chrome answers all but those of a hung page. */
+/** Commands without an answer yet. Ours: Chrome answers all but those of a hung page. */
 const PENDING_MAX = 5_000;
 /** Of their text, all sessions of a log together. */
 const PENDING_MAX_BYTES = 8 << 20;

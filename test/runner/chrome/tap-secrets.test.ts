@@ -1,0 +1,86 @@
+/** What the protocol log must not show. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { REDACTED } from '../../../runner/chrome/tap-secrets.ts';
+import { ask, openBench, say, TAIL } from './taps.ts';
+
+const test = suite('runner/chrome/tap-secrets');
+
+/** method, what is asked, what is answered; `S` must not be in the log, `V` must. */
+const SECRETS: [method: string, params: object, result: object][] = [
+  ['Network.setCookie', { name: 'V', value: 'S' }, {}],
+  ['Network.setCookies', { cookies: [{ name: 'V', value: 'S' }] }, {}],
+  ['Storage.setCookies', { cookies: [{ name: 'V', value: 'S' }] }, {}],
+  ['Network.getCookies', {}, { cookies: [{ name: 'V', value: 'S', domain: 'a' }] }],
+  ['Network.getAllCookies', {}, { cookies: [{ name: 'V', value: 'S' }] }],
+  ['Storage.getCookies', { a: 'V' }, { cookies: [{ name: 'V', value: 'S' }] }],
+  ['Network.setExtraHTTPHeaders', { headers: { V: 'S', 'x-other': 'S' } }, {}],
+  ['Network.getRequestPostData', { requestId: 'V' }, { postData: 'S' }],
+  [
+    'Fetch.continueWithAuth',
+    { authChallengeResponse: { response: 'V', username: 'S', password: 'S' } },
+    {},
+  ],
+  ['Fetch.continueRequest', { headers: [{ name: 'V', value: 'S' }], postData: 'S' }, {}],
+  ['Fetch.fulfillRequest', { responseHeaders: [{ name: 'V', value: 'S' }], body: 'S' }, {}],
+  ['Input.insertText', { text: 'S', other: 'V' }, {}],
+  ['Input.dispatchKeyEvent', { type: 'V', text: 'S', key: 'S', code: 'KeyS' }, {}],
+  ['DOMStorage.setDOMStorageItem', { key: 'V', value: 'S' }, {}],
+  ['WebAuthn.addCredential', { credential: { rpId: 'V', privateKey: 'S' } }, {}],
+];
+
+for (const [method, params, result] of SECRETS) {
+  test(`${method} does not show its secret`, () => {
+    const { tap, logged } = openBench();
+    const session = tap.session(0);
+    const text = (value: object): string =>
+      JSON.stringify(value).replaceAll('"S"', '"the secret"').replaceAll('"V"', '"visible"');
+    ask(session, { id: 4, method, params: JSON.parse(text(params)) });
+    say(session, `{"id":4,"result":${text(result)}${TAIL}`);
+    const [entry] = logged();
+    assert.not(entry?.line.includes('the secret'), entry?.line);
+    assert.not(entry?.line.includes('KeyS'));
+    assert.ok(entry?.line.includes('visible') || entry?.line.includes('"V"'), entry?.line);
+    assert.ok(entry?.line.includes(REDACTED));
+    assert.is(JSON.parse(entry?.request?.rawBody ?? '').method, method);
+  });
+}
+
+test('a request of a page shows neither its credentials nor its body', () => {
+  const { tap, logged } = openBench();
+  const session = tap.session(0);
+  const headers = { 'X-Own': 'hidden', Authorization: 'hidden', Accept: 'shown' };
+  ask(session, {
+    id: 1,
+    method: 'Network.setExtraHTTPHeaders',
+    params: { headers: { 'x-own': 'hidden' } },
+  });
+  say(session, '{"id":1,"result":{}}');
+  const request = {
+    url: 'http://a/',
+    headers,
+    postData: 'hidden',
+    postDataEntries: [{ bytes: 'hidden' }],
+  };
+  say(session, JSON.stringify({ method: 'Network.requestWillBeSent', params: { request } }));
+  const response = {
+    url: 'shown',
+    headers: { 'Set-Cookie': 'hidden' },
+    requestHeadersText: 'hidden',
+  };
+  say(session, JSON.stringify({ method: 'Network.responseReceived', params: { response } }));
+  const plain = { response: { url: 'shown', headers: { 'content-type': 'text/html' } } };
+  say(session, JSON.stringify({ method: 'Network.responseReceived', params: plain }));
+  const all = logged();
+  for (const { line } of all) assert.not(line.includes('hidden'), line);
+  assert.is(all.length, 4);
+  assert.equal(all[1]?.request?.params?.['request'], {
+    ...request,
+    headers: { 'X-Own': REDACTED, Authorization: REDACTED, Accept: 'shown' },
+    postData: REDACTED,
+    postDataEntries: [{ bytes: REDACTED }],
+  });
+  assert.equal(all[3]?.request?.params, plain);
+});
+
+test.run();
