@@ -24,6 +24,7 @@ import { contextContent, isContentUpload } from './routes/contexts.ts';
 import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
 import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
+import { addLiveView, withTabs } from './routes/live-view.ts';
 import { uploadSlots } from './routes/upload-slots.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
@@ -48,7 +49,7 @@ export function openApp(doors: Doors): Koa<State> {
   app.use(lookedAt(isDraining));
   app.use(contextContent(doors));
   app.use(auth(clients));
-  app.use(routes({ ...doors, clients: vetted(clients, guard) }));
+  app.use(routes({ ...doors, clients: withTabs({ ...doors, clients: vetted(clients, guard) }) }));
   app.use(unrouted);
   // What fails while an answer is written: the client left, nothing is left to tell it.
   app.on('error', (error) => log.debug({ err: error }, 'answer not delivered'));
@@ -68,8 +69,9 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
     ctx.type = 'json';
     ctx.body = description;
   });
-  router.get(VERSION_PATHS, jsonVersion(doors));
   const enter = uploadSlots();
+  addLiveView(router, doors);
+  router.get(VERSION_PATHS, jsonVersion(doors));
   router.post(BUILDS_PATH, createBuild(clients, registry, enter));
   filesRoutes(router, { ...doors, registry, enter });
   for (const operation of operations) {
