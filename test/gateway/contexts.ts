@@ -12,8 +12,12 @@ import { boot, KEY } from '../core/boot.ts';
 export type Created = { id: string; publicKey: string; uploadUrl: string };
 
 /** A gateway before a whole core, in its process or over gRPC, and one context. */
-export async function openUploads(env: Record<string, string> = {}, isRemote = false) {
-  const app = await boot();
+export async function openUploads(
+  env: Record<string, string> = {},
+  isRemote = false,
+  coreEnv: Record<string, string> = {},
+) {
+  const app = await boot(coreEnv);
   const channel = new Channel(app.core.address, credentials.createInsecure());
   const gateway = await startGateway(gatewayConfig({ TABERN_PORT: '0', ...env }), {
     clients: isRemote ? remoteClients(channel) : app.clients,
