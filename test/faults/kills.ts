@@ -11,10 +11,22 @@ const KILL_AFTER_MS = { min: 60, max: 1_200 };
 /** What a killed process leaves is gone within 15 s (reliability.md F3): here three times that. */
 const GONE_MS = 45_000;
 
+export type Seeded = { (): number; seed: number };
 type Kills = { rounds: number; random: () => number };
 
+/** The service and the runner, in turn. */
+export function killsUnder(load: Load, stack: Stack, kills: Kills): Promise<void> {
+  return atMoments(load, kills, (round) =>
+    round % 2 === 0 ? killService(stack) : killRunner(stack),
+  );
+}
+
 /** Each comes when something was acknowledged since the one before. */
-export async function killsUnder(load: Load, stack: Stack, { rounds, random }: Kills) {
+export async function atMoments(
+  load: Load,
+  { rounds, random }: Kills,
+  kill: (round: number) => Promise<void>,
+): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const delay = KILL_AFTER_MS.min + random() * (KILL_AFTER_MS.max - KILL_AFTER_MS.min);
     const before = load.acknowledged.length;
@@ -22,7 +34,7 @@ export async function killsUnder(load: Load, stack: Stack, { rounds, random }: K
       throw new Error(`nothing is accepted any more: ${[...load.failures]}`, { cause });
     });
     await new Promise((resolve) => setTimeout(resolve, delay));
-    await (round % 2 === 0 ? killService(stack) : killRunner(stack));
+    await kill(round);
   }
 }
 
@@ -38,18 +50,22 @@ async function killService(stack: Stack): Promise<void> {
 
 /** Its jails and Chromes go with it, and the service starts another. */
 async function killRunner(stack: Stack): Promise<void> {
-  const pid = await stack.runnerPid();
+  await killFamily(await stack.runnerPid());
+  await stack.runnerPid();
+}
+
+/** kill -9 of a runner; whatever descends from it is gone when this returns. */
+export async function killFamily(pid: number): Promise<void> {
   const family = familyOf(pid);
   process.kill(pid, 'SIGKILL');
   await until(() => stillRunning(family).length === 0, GONE_MS).catch(() => {
     const left = stillRunning(family).map((one) => `${one.pid}: ${one.command}`);
     throw new Error(`left by a killed runner:\n${left.join('\n')}`);
   });
-  await stack.runnerPid();
 }
 
 /** Numbers in [0, 1) that the seed repeats (mulberry32). */
-export function seeded(seed: number): { (): number; seed: number } {
+export function seeded(seed: number): Seeded {
   let state = seed;
   const next = () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -23,7 +23,7 @@ export type Load = {
 } & AsyncDisposable;
 
 /** Starts the clients. */
-export function startLoad(stack: Stack, functionId: string, clients: number): Load {
+export function startLoad(stack: Pick<Stack, 'call'>, functionId: string, clients: number): Load {
   const acknowledged: string[] = [];
   const failures = new Set<string>();
   const stopped = new AbortController();
@@ -48,7 +48,7 @@ export function startLoad(stack: Stack, functionId: string, clients: number): Lo
 }
 
 /** Reads the invocation until it is over or patience is. */
-async function watched(stack: Stack, id: string): Promise<void> {
+async function watched(stack: Pick<Stack, 'call'>, id: string): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   while (performance.now() < deadline) {
     const { status } = await stack.call<{ status: string }>(`/v1/functions/invocations/${id}`);

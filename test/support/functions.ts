@@ -39,7 +39,7 @@ export type Invocation = {
  * Publishes the files; gives the ids of the functions by their names. Throws when the build fails.
  */
 export async function publish(
-  stack: Stack,
+  stack: Pick<Stack, 'call' | 'projectId' | 'logs'>,
   files: Readonly<Record<string, string>> = TRIVIAL_PROJECT,
 ): Promise<Record<string, string>> {
   await using dir = tempDirectory();
@@ -61,12 +61,20 @@ export async function publish(
 }
 
 /** Invokes the function; gives the invocation as it was accepted. */
-export function invoke(stack: Stack, functionId: string, params = {}): Promise<Invocation> {
+export function invoke(
+  stack: Pick<Stack, 'call'>,
+  functionId: string,
+  params = {},
+): Promise<Invocation> {
   return stack.call(`/v1/functions/${functionId}/invoke`, { json: { params } });
 }
 
 /** The invocation once it has ended. */
-export function ended(stack: Stack, id: string, limitMs = 120_000): Promise<Invocation> {
+export function ended(
+  stack: Pick<Stack, 'call'>,
+  id: string,
+  limitMs = 120_000,
+): Promise<Invocation> {
   return until(async () => {
     const one = await stack.call<Invocation>(`/v1/functions/invocations/${id}`);
     return isOver(one.status) && one;

@@ -1,0 +1,130 @@
+/**
+ * `tabern core`, `tabern gateway` and `tabern runner` as an operator runs them apart: a process
+ * each, that find one another by the socket and the tokens of the data directory. Each can be
+ * killed by itself and is started again, as a supervisor would; the others stay.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { must } from '../../proto/must.ts';
+import { until } from '../support/poll.ts';
+import { freePort } from '../support/port.ts';
+import type { Stack } from '../support/stack.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { killFamily } from './kills.ts';
+
+export const ROLES = ['core', 'gateway', 'runner'] as const;
+export type Role = (typeof ROLES)[number];
+
+const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
+const READY_LIMIT_MS = 90_000;
+const STOP_LIMIT_MS = 60_000;
+const OUTPUT_MAX_CHARS = 4 << 20;
+
+export type Apart = AsyncDisposable &
+  Pick<Stack, 'call' | 'projectId' | 'dataDir' | 'logs'> & {
+    /** kill -9, and a new start. Returns when the service answers again. */
+    kill(role: Role): Promise<void>;
+    /** Ends all three with SIGTERM. */
+    stop(): Promise<void>;
+  };
+
+/** Starts the three, on a temporary data directory and a free port. `extra` are more variables. */
+export async function startApart(extra: Record<string, string> = {}): Promise<Apart> {
+  await using opened = new AsyncDisposableStack();
+  const dir = opened.use(tempDirectory());
+  const [dataDir, temp] = [join(dir.path, 'data'), join(dir.path, 'tmp')];
+  mkdirSync(temp);
+  const apiKey = `svc_test_${crypto.randomUUID()}`;
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const roles = openRoles({
+    ...{ TMPDIR: temp, TABERN_DATA: dataDir, TABERN_PORT: String(port), TABERN_API_KEY: apiKey },
+    ...{ TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8', TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+    ...extra,
+  });
+  opened.defer(() => roles.stop());
+  roles.start('core');
+  // Core makes it at its first start; the others read it.
+  await until(() => existsSync(join(dataDir, 'core.sock')), READY_LIMIT_MS);
+  roles.start('gateway');
+  roles.start('runner');
+  const answers = () =>
+    fetch(`${url}/healthz`).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  await until(answers, READY_LIMIT_MS);
+  const call = caller(url, apiKey);
+  const [project] = await call<{ id: string }[]>('/v1/projects');
+  const parts = opened.move();
+  return {
+    ...{ call, dataDir, projectId: must(project, 'project').id },
+    logs: roles.logs,
+    async kill(role) {
+      await roles.kill(role);
+      roles.start(role);
+      await until(answers, READY_LIMIT_MS);
+    },
+    stop: () => roles.stop(),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+function openRoles(env: Record<string, string>) {
+  const running = new Map<Role, ChildProcess>();
+  let text = '';
+  const end = async (role: Role, act: (child: ChildProcess) => unknown) => {
+    const child = running.get(role);
+    running.delete(role);
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit', { signal: AbortSignal.timeout(STOP_LIMIT_MS) });
+    await Promise.all([act(child), ended]);
+  };
+  return {
+    logs: () => text,
+    start(role: Role): void {
+      const child = spawn(process.execPath, [BIN, role], {
+        env: { ...inherited(), ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding('utf8').on('data', (chunk: string) => {
+          if (text.length < OUTPUT_MAX_CHARS) text += chunk;
+        });
+      }
+      running.set(role, child);
+    },
+    kill: (role: Role) => end(role, (child) => killFamily(must(child.pid, 'pid'))),
+    /** Core last: the others need it to end well. */
+    async stop(): Promise<void> {
+      await Promise.all([end('gateway', terminate), end('runner', terminate)]);
+      await end('core', terminate);
+    },
+  };
+}
+
+function terminate(child: ChildProcess): void {
+  child.kill('SIGTERM');
+}
+
+function caller(url: string, apiKey: string): Stack['call'] {
+  return async <T>(path: string, init: RequestInit & { json?: unknown } = {}): Promise<T> => {
+    const { json, ...rest } = init;
+    const headers = new Headers(rest.headers);
+    headers.set('x-svc-api-key', apiKey);
+    if (json !== undefined) headers.set('content-type', 'application/json');
+    const body = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
+    const answer = await fetch(url + path, { ...rest, ...body, headers });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as T;
+  };
+}
+
+/** The tester's own environment without any TABERN_* of theirs. */
+function inherited(): Record<string, string | undefined> {
+  const isTheirs = (name: string) => name.startsWith('TABERN_') && name !== 'TABERN_CHROME';
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isTheirs(name)));
+}
