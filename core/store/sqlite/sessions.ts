@@ -18,8 +18,11 @@ export function sessionOps({ db }: Tx): SessionOps {
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
   const newest = db.prepare<[object], StoredSession>(`
     SELECT ${SESSION_COLUMNS} FROM sessions
-    WHERE project_id = @projectId AND (@status IS NULL OR status = @status)
-    ORDER BY id DESC LIMIT @max`); // index sessions_by_project
+    WHERE project_id = @projectId ORDER BY id DESC LIMIT @max`); // index sessions_by_project
+  const ofStatus = db.prepare<[object], StoredSession>(`
+    SELECT ${SESSION_COLUMNS} FROM sessions
+    WHERE project_id = @projectId AND status = @status
+    ORDER BY id DESC LIMIT @max`); // index sessions_by_status
   const byMetadata = db.prepare<[object], StoredSession>(`
     SELECT ${SESSION_COLUMNS} FROM sessions
     WHERE id IN (SELECT session_id FROM session_metadata
@@ -37,7 +40,9 @@ export function sessionOps({ db }: Tx): SessionOps {
     },
     listSessions({ metadata, ...rest }) {
       const wanted = { ...rest, status: rest.status ?? null };
-      if (!metadata) return newest.all(wanted).map(wholeSession);
+      if (!metadata) {
+        return (wanted.status === null ? newest : ofStatus).all(wanted).map(wholeSession);
+      }
       const { keys, value } = metadata;
       return byMetadata.all({ ...wanted, path: JSON.stringify(keys), value }).map(wholeSession);
     },

@@ -4,6 +4,8 @@ ALTER TABLE sessions ADD COLUMN ended_lease_id TEXT;   -- the lease whose end wa
 CREATE UNIQUE INDEX sessions_by_ended_lease ON sessions (ended_lease_id)
   WHERE ended_lease_id IS NOT NULL;
 
+CREATE INDEX sessions_by_status ON sessions (project_id, status, id);
+
 -- Those that count against the project's limit: a released one does not.
 CREATE INDEX jobs_in_limit ON jobs (project_id) WHERE kind = 'session' AND released_at IS NULL;
 CREATE INDEX jobs_released ON jobs (runner_id) WHERE released_at IS NOT NULL;
