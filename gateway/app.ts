@@ -25,6 +25,7 @@ import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
 import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { addLiveView, withTabs } from './routes/live-view.ts';
+import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/session-logs.ts';
 import { uploadSlots } from './routes/upload-slots.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
@@ -73,6 +74,7 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
   addLiveView(router, doors);
   router.get(VERSION_PATHS, jsonVersion(doors));
   router.post(BUILDS_PATH, createBuild(clients, registry, enter));
+  router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
   filesRoutes(router, { ...doors, registry, enter });
   for (const operation of operations) {
     router[operation.verb](

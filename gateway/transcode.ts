@@ -54,7 +54,8 @@ export function queryFieldsOf({ method, hasBody, pathFields }: Operation): DescF
   return method.input.fields.filter((field) => !pathFields.includes(field.name));
 }
 
-function readQuery(query: URLSearchParams, fields: readonly DescField[]): JsonObject {
+/** Each parameter once, and none that is not known. */
+export function readQuery(query: URLSearchParams, fields: readonly DescField[]): JsonObject {
   const read: JsonObject = {};
   for (const [name, text] of query) {
     const field = fields.find((one) => one.jsonName === name);
