@@ -8,6 +8,9 @@ import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
+import { type Upstream, upstreamOf } from './jail/routes.ts';
+
+const EASYLIST = 'https://easylist.to/easylist/easylist.txt';
 
 export type Config = {
   /** TABERN_DATA, ./tabern_data. Absolute. */
@@ -36,6 +39,10 @@ export type Config = {
   buildsMax: number;
   /** TABERN_HOST_SPARES, 1: started function hosts that wait for a project. */
   hostSpares: number;
+  /** TABERN_PROXY or _FILE, none: the proxy of sessions that ask for a managed one. */
+  proxy: Upstream | undefined;
+  /** TABERN_AD_LISTS, EasyList's address: files and addresses of filter lists for blockAds. */
+  adLists: readonly string[];
   /** TABERN_BROWSER_ALLOW_CIDRS, none: private addresses that pages and handlers may reach. */
   allow: BlockList;
   /** TABERN_LOG_LEVEL, info. */
@@ -67,6 +74,8 @@ export function readConfig(env: Env = process.env): Config {
     listen: address(env, 'TABERN_RUNNER_LISTEN'),
     buildsMax: count('TABERN_BUILDS_MAX', 1, 1),
     hostSpares: count('TABERN_HOST_SPARES', 1, 0),
+    proxy: proxyOf(env),
+    adLists: text(env, 'TABERN_AD_LISTS') === undefined ? [EASYLIST] : list(env, 'TABERN_AD_LISTS'),
     allow: cidrs(env, 'TABERN_BROWSER_ALLOW_CIDRS'),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     env,
@@ -84,6 +93,15 @@ function address(env: Env, name: string): Config['listen'] {
     throw new ConfigError(`${name} must be host:port, as gateways reach this machine`);
   }
   return { host, port: Number(url.port) };
+}
+
+function proxyOf(env: Env): Upstream | undefined {
+  const server = text(env, 'TABERN_PROXY');
+  try {
+    return server === undefined ? undefined : upstreamOf(server, { isManaged: true });
+  } catch (cause) {
+    throw new ConfigError(`TABERN_PROXY ${(cause as Error).message}`, { cause });
+  }
 }
 
 function cidrs(env: Env, name: string): BlockList {

@@ -4,6 +4,7 @@
  * that is unknown here may pass; one that stands for a closed address here does not.
  */
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import { cidrList } from '../../proto/addresses.ts';
 import type { Log } from '../../proto/log.ts';
 import { judge, type Rules } from './names.ts';
 import { type Route, type Upstream, upstreamFor } from './routes.ts';
@@ -15,6 +16,9 @@ const CONNECT_TIMEOUT_MS = 15_000;
  * judged alike.
  */
 const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
+
+/** The operator's proxy may stand anywhere. */
+const ALL = cidrList(['0.0.0.0/0', '::/0']);
 
 type Address = { host: string; port: number; addresses: string[] };
 /** `via`: the proxy that is dialled in its place. */
@@ -53,7 +57,7 @@ export async function aim(
   const host = bare(url.hostname);
   const addresses = verdict.kind === 'allowed' ? verdict.addresses : [];
   if (!upstream) return { host, port, addresses };
-  const proxy = await judge(upstream.host, way);
+  const proxy = await judge(upstream.host, upstream.isManaged ? { ...way, allow: ALL } : way);
   if (proxy.kind === 'unknown') return { code: 502, why: 'no address for the proxy' };
   if (proxy.kind === 'denied') return denied(way, `the proxy ${upstream.host}`);
   const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };
