@@ -48,6 +48,7 @@ test('whatever is wrong with an upload is one 422, and the old content stays', a
     twice: await parts({ path: 'x', body: '1' }, { path: 'x', body: '2' }),
     'two cases': await parts({ path: 'x', body: '1' }, { path: 'X', body: '2' }),
     bomb: await parts({ path: 'x', body: Buffer.alloc(64 << 20) }),
+    'too many files': await parts(...files(50_001)),
   };
   for (const [what, bytes] of Object.entries(damaged)) {
     const { status, json } = await put(uploadUrl, bytes);
@@ -57,7 +58,13 @@ test('whatever is wrong with an upload is one 422, and the old content stays', a
     assert.is(app.files().length, 1, what);
   }
   assert.ok(good.equals((await app.download(id)) as Buffer));
+  assert.is((await put(uploadUrl, await parts(...files(50_000)))).status, 200);
 });
+
+/** With names that do not compress: so many alike would be a bomb. */
+function files(count: number): Part[] {
+  return Array.from({ length: count }, () => ({ path: randomBytes(16).toString('hex') }));
+}
 
 /**
  * Of core's check alone, and in time of the processor: a whole request on a busy machine drowns

@@ -7,13 +7,19 @@ import {
   readdirSync,
   readFileSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { verifyProfile } from '../../../proto/profile.ts';
+import { readHead, unwrapKeys } from '../../../proto/profile-layout.ts';
+import { sealProfile } from '../../../proto/profile-seal.ts';
 import { readTar } from '../../../proto/tar.ts';
 import { packDirectory } from '../../../runner/chrome/pack.ts';
+import { packProfile } from '../../../runner/chrome/profile.ts';
+import { PAIR } from '../../proto/sealed.ts';
 import { tempDirectory, writeTree } from '../../support/temp.ts';
 
 const pack = suite('runner/chrome/pack');
@@ -63,6 +69,33 @@ pack('names of every length, sizes of every kind, two names of one file', async 
 async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 777) yield bytes.subarray(at, at + 777);
 }
+
+pack('memory stays flat while 2 GiB are packed, sealed and verified', async () => {
+  await using dir = tempDirectory();
+  const from = join(dir.path, 'from');
+  // most of it a hole, which takes no disk; the rest keeps it from being a bomb
+  writeTree(from, { large: '' });
+  truncateSync(join(from, 'large'), 2 * 1024 ** 3 - (32 << 20));
+  writeFileSync(join(from, 'random'), randomBytes(30 << 20));
+  const before = process.memoryUsage().rss;
+  let most = 0;
+  async function* watched(tar: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const part of tar) {
+      most = Math.max(most, process.memoryUsage.rss() - before);
+      yield part;
+    }
+  }
+  const path = join(dir.path, 'sealed');
+  await sealProfile(watched(packProfile(from)), PAIR.publicKey, path);
+  const keys = unwrapKeys(await readHead(path), PAIR.privateKey);
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss() - before);
+  }, 10);
+  const { entries, bytes } = await verifyProfile(path, keys);
+  clearInterval(timer);
+  assert.equal([entries, bytes], [2, 2 * 1024 ** 3 - (2 << 20)]);
+  assert.ok(most < 256_000_000, `${most} bytes more`);
+});
 
 pack('an empty directory is an empty tar; one that is not there fails', async () => {
   await using dir = tempDirectory();

@@ -44,15 +44,19 @@ async function newProfile(dir: TempDirectory): Promise<string> {
   return path;
 }
 
-for (const program of ENGINES.filter((path) => existsSync(path))) {
-  const name = program.split('/').at(-1);
+const HERE = ENGINES.filter((path) => existsSync(path));
+const nameOf = (program: string) => program.split('/').at(-1);
+
+// an invocation's context may be a session's next, which runs in the other engine
+for (const [writer, reader] of HERE.flatMap((one) => HERE.map((other) => [one, other] as const))) {
+  const name = `${nameOf(writer)}, then ${nameOf(reader)}`;
 
   profile(`${name}: all that makes a login survives, and no cache`, async () => {
     await using dir = tempDirectory();
     using site = await openSite();
-    const options = { runDir: dir.path, allow, program };
+    const options = { runDir: dir.path, allow };
     const profileDir = await newProfile(dir);
-    const first = await launchOne({ ...options, profileDir });
+    const first = await launchOne({ ...options, program: writer, profileDir });
     await at(first, `${site.other}/`, "sessionStorage.setItem('session', 'elsewhere')");
     await at(first, `${site.url}/in`, WRITE);
     const next = await through(dir, profileDir, first);
@@ -62,7 +66,7 @@ for (const program of ENGINES.filter((path) => existsSync(path))) {
       ['session=2'],
     );
     assert.equal(await takeState(next), undefined, 'Chrome sees nothing of ours');
-    const second = await launchOne({ ...options, profileDir: next });
+    const second = await launchOne({ ...options, program: reader, profileDir: next });
     assert.equal(await restoreState(second.pipe, state ?? { cookies: [], storage: {} }), []);
     site.asked.length = 0;
     assert.equal(await at(second, `${site.url}/`, READ), {
@@ -85,32 +89,37 @@ for (const program of ENGINES.filter((path) => existsSync(path))) {
     assert.is(restored?.['sameSite'], 'Lax');
     await second.close();
   });
+}
 
-  profile(`${name}: a profile left locked and dirty by a crash starts cleanly`, async () => {
-    await using dir = tempDirectory();
-    using site = await openSite();
-    const options = { runDir: dir.path, allow, program };
-    const profileDir = await newProfile(dir);
-    const first = await launchOne({ ...options, profileDir });
-    await at(first, `${site.url}/in`, WRITE);
-    first.kill();
-    await first.exited;
-    await symlink('other-host-1234', join(profileDir, 'SingletonLock')).catch(() => undefined);
-    await writeFile(join(profileDir, 'Last Version'), '99.0.0.0');
-    const path = join(dir.path, 'sealed');
-    await sealProfile(packProfile(profileDir), PAIR.publicKey, path);
-    const next = join(dir.path, 'next');
-    await unpackProfile({ path, keys: unwrapKeys(await readHead(path), PAIR.privateKey) }, next);
-    const names = await readdir(next);
-    assert.equal(
-      names.filter((one) => one.startsWith('Singleton')),
-      [],
-    );
-    assert.is(await readFile(join(next, 'Last Version'), 'utf8'), '99.0.0.0');
-    const second = await launchOne({ ...options, profileDir: next });
-    assert.is(await at(second, `${site.url}/`, 'return document.title'), 'site');
-    await second.close();
-  });
+for (const program of HERE) {
+  profile(
+    `${nameOf(program)}: a profile left locked and dirty by a crash starts cleanly`,
+    async () => {
+      await using dir = tempDirectory();
+      using site = await openSite();
+      const options = { runDir: dir.path, allow, program };
+      const profileDir = await newProfile(dir);
+      const first = await launchOne({ ...options, profileDir });
+      await at(first, `${site.url}/in`, WRITE);
+      first.kill();
+      await first.exited;
+      await symlink('other-host-1234', join(profileDir, 'SingletonLock')).catch(() => undefined);
+      await writeFile(join(profileDir, 'Last Version'), '99.0.0.0');
+      const path = join(dir.path, 'sealed');
+      await sealProfile(packProfile(profileDir), PAIR.publicKey, path);
+      const next = join(dir.path, 'next');
+      await unpackProfile({ path, keys: unwrapKeys(await readHead(path), PAIR.privateKey) }, next);
+      const names = await readdir(next);
+      assert.equal(
+        names.filter((one) => one.startsWith('Singleton')),
+        [],
+      );
+      assert.is(await readFile(join(next, 'Last Version'), 'utf8'), '99.0.0.0');
+      const second = await launchOne({ ...options, profileDir: next });
+      assert.is(await at(second, `${site.url}/`, 'return document.title'), 'site');
+      await second.close();
+    },
+  );
 }
 
 profile('caches, locks, links and pipes stay out, and what is written is private', async () => {
