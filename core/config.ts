@@ -28,7 +28,7 @@ export type CoreConfig = {
   leaseMs: number;
   /** TABERN_SWEEP_MS, 1,000: how often lost leases are looked for. */
   sweepMs: number;
-  /** TABERN_CONCURRENCY, 25: invocations a new project may run at once. */
+  /** TABERN_CONCURRENCY, 25: sessions, and invocations, a new project may have at once. */
   concurrency: number;
   /** TABERN_QUEUE_MAX, 1,000: invocations of a project that may wait; past it 429. */
   queueMax: number;

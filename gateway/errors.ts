@@ -6,7 +6,7 @@
 import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
-import { asFault, Fault } from '../proto/errors.ts';
+import { asFault, type Facts, Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 
 /**
@@ -23,6 +23,8 @@ export const SECURITY_HEADERS = {
  * 3.2.
  */
 const RETRIED_BY_CLIENTS = (status: number) => status === 408 || status === 409 || status >= 429;
+/** In seconds: published clients obey without a limit of their own. Source: spec/errors.md. */
+const RETRY_AFTER_MAX_S = 60;
 /**
  * How long a connection that was answered after malformed HTTP may still send before it is cut.
  * Ours.
@@ -42,8 +44,9 @@ export function answerOf(fault: Fault, method: string): Answer {
   if (typeof fault.facts['allow'] === 'string') headers['allow'] = fault.facts['allow'];
   // The rest of a request that is too slow is not waited for.
   if (status === 408) headers['connection'] = 'close';
-  if (retry === 'yes') headers['retry-after'] = String(retryAfterS ?? 1);
-  if (status === 429) Object.assign(headers, rateHeaders(fault));
+  const waitS = Number(fault.facts['retryAfterS'] ?? retryAfterS ?? 1);
+  if (retry === 'yes') headers['retry-after'] = String(Math.min(waitS, RETRY_AFTER_MAX_S));
+  if (status === 429) Object.assign(headers, rateHeaders(fault.facts, waitS));
   const mayRetry = fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry);
   if (mayRetry !== undefined && RETRIED_BY_CLIENTS(status)) {
     headers['x-should-retry'] = String(mayRetry);
@@ -57,14 +60,14 @@ export function answerOf(fault: Fault, method: string): Answer {
 }
 
 /** What a limit's Fault knows of it. Over gRPC facts arrive as text. Source: reference.md 2.4. */
-function rateHeaders({ facts, row }: Fault): OutgoingHttpHeaders {
+function rateHeaders(facts: Facts, resetS: number): OutgoingHttpHeaders {
   const limit = Number(facts['limit']);
   const left = limit - Number(facts['current']);
   if (Number.isNaN(left)) return {};
   return {
     'x-ratelimit-limit': String(limit),
     'x-ratelimit-remaining': String(Math.max(0, left)),
-    'x-ratelimit-reset': String(row.retryAfterS ?? 1),
+    'x-ratelimit-reset': String(resetS),
   };
 }
 

@@ -127,6 +127,10 @@ test('a limit tells itself in headers, as text from a far core or as numbers fro
   assert.equal(await seen(), ['3', '0', '5', '5']);
   facts = { limit: '9', current: '7' };
   assert.equal(await seen(), ['9', '2', '5', '5']);
+  facts = { limit: 5, current: 5, retryAfterS: 42 };
+  assert.equal(await seen(), ['5', '0', '42', '42']);
+  facts = { limit: 5, current: 5, retryAfterS: '300' };
+  assert.equal(await seen(), ['5', '0', '300', '60'], 'clients would wait as long as we say');
   facts = {};
   assert.equal(await seen(), [undefined, undefined, undefined, '5']);
 });
