@@ -58,11 +58,11 @@ sender('delete-stops-at-once: with all its places held, it hears of it and cuts'
   app.receiver.otherwise(() => () => {});
   const core = openLink(1_000, app.receiver.url);
   const loop = startSender(core.link, app.wire);
-  await until(() => core.asked() === 0, 20_000);
+  await until(() => core.asked() === 0);
   assert.is(core.given(), 256, 'all places are held');
-  await until(() => app.receiver.requests.length === 256, 20_000);
+  await until(() => app.receiver.requests.length === 256);
   core.tell({ ...NOTHING, goneWebhookIds: ['webhook 3'] });
-  await until(() => core.reports.length === CAP, 5_000);
+  await until(() => core.reports.length === CAP);
   for (const { deliveryId, outcome, error } of core.reports) {
     assert.is(Math.floor(deliveryId / CAP), 3);
     assert.is(outcome, 'RESET');

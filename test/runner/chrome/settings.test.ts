@@ -44,7 +44,7 @@ for (const [name, launch] of ENGINES) {
     const { targetId } = await client.Target.createTarget({ url: 'about:blank' });
     const page = await attached(targetId);
     // the window of a new page is sized a moment after it opened
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 60_000;
     let seen: unknown;
     while (seen !== '[1000,700]' && Date.now() < deadline) {
       seen = await page.value(`JSON.stringify(${size})`);
