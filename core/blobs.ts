@@ -13,6 +13,9 @@ import type { LinkMethod } from './blobs/links.ts';
 import type { Admit, Service } from './call.ts';
 import type { ContextLinks } from './context-links.ts';
 import { isId, newId } from './ids.ts';
+import { LATE_MS } from './recording-arrivals.ts';
+import type { RecordingBytes } from './recording-bytes.ts';
+import { isRecordingUrl } from './recording-links.ts';
 import type { BlobKind } from './store/types/blobs.ts';
 import type { ContextContent } from './store/types/context-content.ts';
 import type { WorkKind } from './store/types/leases.ts';
@@ -47,6 +50,7 @@ type Options = {
   files: BlobFiles;
   links: Pick<ContextLinks, 'read'>;
   uploads: Pick<Uploads, 'begin'>;
+  recording: RecordingBytes;
   now: () => number;
 };
 
@@ -73,13 +77,17 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       return { blobId: id, ...written };
     },
 
-    async *readBlob({ blobId, url }, { who }) {
+    async *readBlob({ blobId, url, offset, length }, { who }) {
+      if (who.kind === 'gateway' && url !== undefined && isRecordingUrl(url)) {
+        yield* options.recording({ url, offset, length });
+        return;
+      }
       const id = who.kind === 'gateway' ? await linkedBlob(options, url) : blobId;
       const row = isId(id) ? await store.getBlob(id) : undefined;
       if (!row || (who.kind === 'project' && row.projectId !== who.projectId)) {
         throw notFound('Blob', id);
       }
-      for await (const chunk of files.read(row.id)) yield { chunk };
+      for await (const chunk of files.read(row.id)) yield { chunk, size: undefined };
     },
   };
 }
@@ -115,12 +123,21 @@ async function ownerOf(
         throw invalidField('kind', `must be one of ${Object.keys(MAKERS).join(', ')}.`);
       }
       const lease = leaseId === undefined ? undefined : await options.store.findLease(leaseId);
-      if (lease === undefined || !makers.includes(lease.kind)) {
-        throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
-      }
-      return { kind, projectId: lease.projectId };
+      if (lease && makers.includes(lease.kind)) return { kind, projectId: lease.projectId };
+      const late = kind === 'RECORDING' ? await lateProject(options, leaseId) : undefined;
+      if (late === undefined) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
+      return { kind, projectId: late };
     }
   }
+}
+
+/** Of a recording whose session has just ended. */
+async function lateProject(
+  { store, now }: Options,
+  leaseId: string | undefined,
+): Promise<string | undefined> {
+  if (leaseId === undefined) return undefined;
+  return await store.findRecordingLease({ leaseId, endedAfter: now() - LATE_MS });
 }
 
 /** The context that the signed URL is for. A deleted one is not found. */

@@ -4,9 +4,10 @@
  */
 import { Fault } from '../proto/errors.ts';
 import { must } from '../proto/must.ts';
-import { type LinkMethod, readLink, signLink } from './blobs/links.ts';
+import type { LinkMethod } from './blobs/links.ts';
 import { isId } from './ids.ts';
 import type { Sealer } from './seal.ts';
+import { signedPaths } from './signed-paths.ts';
 
 /** Ours: a client packs and encrypts a directory before it sends. */
 const UPLOAD_LIFE_MS = 3_600_000;
@@ -30,17 +31,14 @@ export type ContextLinks = {
 };
 
 export function contextLinks(sealer: Sealer, now: () => number): ContextLinks {
-  const key = sealer.derive('signed URLs of contexts');
+  const paths = signedPaths(sealer, 'contexts', now);
   const link = (method: LinkMethod, { id, projectId }: Named, lifeMs: number) =>
-    signLink(key, {
-      ...{ method, projectId, path: `/v1/contexts/${id}/content` },
-      expiresAt: now() + lifeMs,
-    });
+    paths.sign({ method, projectId, path: `/v1/contexts/${id}/content`, lifeMs });
   return {
     upload: (context) => link('PUT', context, UPLOAD_LIFE_MS),
     download: (context) => link('GET', context, DOWNLOAD_LIFE_MS),
-    read(method, url, graceMs = 0) {
-      const { path, projectId } = readLink(key, { method, url, now: now() - graceMs });
+    read(method, url, graceMs) {
+      const { path, projectId } = paths.read(method, url, graceMs);
       const id = must(PATH.exec(path)?.[1], 'the id in a path that we signed');
       if (!isId(id)) throw new Fault('URL_SIGNATURE_INVALID', 'Invalid signature.');
       return { id, projectId };

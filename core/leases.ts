@@ -13,7 +13,6 @@ import type {
   Work,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
-import { notBuilt } from '../proto/rpc.ts';
 import type { MachineCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
 import { type ContentOptions, contextWork, saveContext } from './context-content.ts';
@@ -21,6 +20,7 @@ import { addDownload } from './downloads.ts';
 import { extensionWork } from './extensions.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
+import { addRecording } from './recording-arrivals.ts';
 import { sessionLeases } from './session-leases.ts';
 import { appendSessionLogs } from './session-logs.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -113,7 +113,7 @@ export function runnerService(
     ...sessionLeases(options),
     appendSessionLogs: (request) => appendSessionLogs(options, request),
     addDownload: (request) => addDownload(options, request),
-    addRecording: notBuilt,
+    addRecording: (request) => addRecording(options, request),
 
     async completeInvocation({ leaseId, outcome, sessionStartMs }) {
       const at = now();

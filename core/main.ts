@@ -21,6 +21,7 @@ import { startHeartbeat } from './heartbeat.ts';
 import { newId } from './ids.ts';
 import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
+import { recordingCleaner } from './recording-retention.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
 import { listen } from './server.ts';
@@ -132,6 +133,7 @@ function startCleaning(
   const cleaners = [
     fileCleaner({ ...parts, downloadsKeptMs: downloadDays * DAY_MS }),
     sessionLogCleaner({ ...parts, keptMs: sessionLogDays * DAY_MS }),
+    recordingCleaner(parts),
   ];
   return startJanitor({ ...parts, cleaners });
 }

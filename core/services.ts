@@ -31,6 +31,8 @@ import { runnerService } from './leases.ts';
 import { liveView } from './live-view.ts';
 import { locateService } from './locate.ts';
 import { projectService } from './projects.ts';
+import { recordingBytes } from './recording-bytes.ts';
+import { recordingLinks } from './recording-links.ts';
 import { recordingService } from './recordings.ts';
 import type { Sealer } from './seal.ts';
 import { sessionLogService } from './session-logs.ts';
@@ -72,7 +74,9 @@ export function allHandlers(parts: Parts): AllHandlers {
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const invocations = invocationService({ ...work, checks });
   const links = contextLinks(sealer, now);
-  const content = { store, files, sealer, now, links, uploads: openUploads() };
+  const recorded = recordingLinks(sealer, now);
+  const recording = recordingBytes({ store, files, links: recorded });
+  const content = { store, files, sealer, now, links, uploads: openUploads(), recording };
   const signingKeys = openSigningKeys(sealer);
   const runners = runnerService({ ...content, checks, signingKeys, log, leaseMs, closing });
   const views = viewTokens(sealer, now);
@@ -81,7 +85,7 @@ export function allHandlers(parts: Parts): AllHandlers {
   const sessions = {
     ...sessionService({ store, signingKeys, now, closing }),
     ...sessionLogService({ store }),
-    ...recordingService({ store, now }),
+    ...recordingService({ store, files, links: recorded, now }),
     ...liveView({ store, now, tokens: views }),
   };
   const located = locateService({ store, signingKeys, readViewToken: views.read });

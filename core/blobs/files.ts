@@ -25,6 +25,8 @@ export type BlobFiles = {
    */
   write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written>;
   read(id: string): AsyncIterable<Buffer>;
+  /** Bytes from `start` up to and without `end`, which must be after it. */
+  readRange(id: string, start: number, end: number): AsyncIterable<Buffer>;
   /** Where it is, for those who read it in their own way. */
   path(id: string): string;
   remove(id: string): Promise<void>;
@@ -50,6 +52,8 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
       }
     },
     read: (id) => createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES }),
+    readRange: (id, start, end) =>
+      createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES, start, end: end - 1 }),
     path: (id) => join(folder, id),
     remove: (id) => rm(join(folder, id), { force: true }),
   };

@@ -21,7 +21,7 @@ export type Grant = {
 
 /** The one spelling of a query. 32 bytes of HMAC make 43 characters. */
 const QUERY = /^expires=([1-9]\d{9,11})&project=([0-9a-f-]{36})&signature=([\w-]{43})$/;
-const PATH = /^(?:\/[\w-]{1,64}){1,8}$/;
+const PATH = /^(?:\/[\w-]{1,64}){1,8}(?:\.\w{1,4})?$/;
 
 /** Path and query of the signed URL. */
 export function signLink(key: Uint8Array, grant: Grant): string {

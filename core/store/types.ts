@@ -15,6 +15,7 @@ import type { InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { ListenerOps } from './types/listeners.ts';
 import type { ProjectOps } from './types/projects.ts';
+import type { RecordingOps } from './types/recordings.ts';
 import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
 import type { RetentionOps } from './types/retention.ts';
 import type { SessionLifeOps } from './types/session-life.ts';
@@ -47,6 +48,7 @@ export type StoreOps = ProjectOps &
   BlobOps &
   DownloadOps &
   ExtensionOps &
+  RecordingOps &
   WebhookOps &
   DeliveryOps &
   DeliveryViewOps &

@@ -103,7 +103,7 @@ export async function boot(env: Env = {}): Promise<Booted> {
 /** The messages of one upload, in chunks of five bytes. */
 export async function* blobParts(
   header: {
-    kind: 'BUILD_ARCHIVE' | 'BUNDLE' | 'CONTEXT' | 'KIND_UNSPECIFIED';
+    kind: 'BUILD_ARCHIVE' | 'BUNDLE' | 'CONTEXT' | 'RECORDING' | 'KIND_UNSPECIFIED';
     leaseId?: string;
     url?: string;
   },

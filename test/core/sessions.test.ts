@@ -56,24 +56,6 @@ test('sessions are found by their metadata, and a malformed query is refused', a
   assert.is((await faultOf(find('stagehand:true'))).facts['field'], 'q');
 });
 
-test('recordings refuse in the order of the reference', async () => {
-  await using app = await boot();
-  const { sessions } = app.clients;
-  const refusal = async (id: string) =>
-    (await faultOf(sessions.listRecordingDownloads({ id }, app.asProject))).reason;
-  const off = { browserSettings: { recordSession: false } };
-  assert.is(await refusal(newId()), 'RESOURCE_NOT_FOUND');
-  assert.is(await refusal('x'), 'INVALID_FIELD');
-  assert.is(await refusal(await sessionOf(app, off, false)), 'RECORDING_DISABLED');
-  assert.is(await refusal(await sessionOf(app, undefined, false)), 'SESSION_NOT_ENDED');
-  const ended = await sessionOf(app);
-  assert.is(await refusal(ended), 'RESOURCE_NOT_FOUND');
-  app.clock.advance(31 * 86_400_000);
-  assert.is(await refusal(ended), 'RESOURCE_NOT_FOUND');
-  app.clock.advance(1);
-  assert.is(await refusal(ended), 'RECORDING_EXPIRED');
-});
-
 test('a protocol log is empty where nothing was logged, and no session has none', async () => {
   await using app = await boot();
   const { sessions } = app.clients;
@@ -81,14 +63,6 @@ test('a protocol log is empty where nothing was logged, and no session has none'
   assert.equal((await sessions.listSessionLogs({ id }, app.asProject)).logs, []);
   const missing = sessions.listSessionLogs({ id: newId() }, app.asProject);
   assert.is((await faultOf(missing)).message, 'Session not found.');
-});
-
-test('what is not built says so', async () => {
-  await using app = await boot();
-  const { sessions } = app.clients;
-  const id = newId();
-  const calls = [sessions.requestRecordingDownloads({ id }, app.asProject)];
-  for (const call of calls) assert.is((await faultOf(call)).reason, 'NOT_IMPLEMENTED');
 });
 
 test('a project sees itself and what its sessions used', async () => {

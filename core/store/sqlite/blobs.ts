@@ -11,7 +11,8 @@ export function blobOps({ db }: Tx): BlobOps {
     FROM blobs WHERE id = ?`);
   const known = db.prepare<[string]>('SELECT 1 FROM blobs WHERE id = ?');
   // Indexes builds_by_archive, builds_by_bundle, contexts_by_blob and sessions_by_context_blob;
-  // of downloads and extensions those that UNIQUE makes.
+  // of downloads, extensions and parts of
+  // recordings those that UNIQUE makes.
   const removeUnused = db
     .prepare<[{ before: number; max: number }], string>(`
       DELETE FROM blobs WHERE id IN (
@@ -22,6 +23,7 @@ export function blobOps({ db }: Tx): BlobOps {
           AND NOT EXISTS (SELECT 1 FROM contexts WHERE blob_id = blobs.id)
           AND NOT EXISTS (SELECT 1 FROM downloads WHERE blob_id = blobs.id)
           AND NOT EXISTS (SELECT 1 FROM extensions WHERE blob_id = blobs.id)
+          AND NOT EXISTS (SELECT 1 FROM recording_parts WHERE blob_id = blobs.id)
           AND NOT EXISTS (SELECT 1 FROM sessions
             WHERE context_blob_id = blobs.id AND status IN ('PENDING', 'RUNNING'))
         LIMIT @max)

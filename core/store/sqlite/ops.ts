@@ -14,6 +14,7 @@ import { leaseOps } from './leases.ts';
 import { listenerOps } from './listeners.ts';
 import { logOps } from './logs.ts';
 import { projectOps } from './projects.ts';
+import { recordingOps } from './recordings.ts';
 import { replayOps } from './replays.ts';
 import { retentionOps } from './retention.ts';
 import { sessionLifeOps } from './session-life.ts';
@@ -43,6 +44,7 @@ export function allOps(tx: Tx): StoreOps {
     ...blobOps(tx),
     ...downloadOps(tx),
     ...extensionOps(tx),
+    ...recordingOps(tx),
     ...webhookOps(tx),
   };
 }

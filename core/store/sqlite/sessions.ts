@@ -3,55 +3,23 @@
  * (PENDING may end at once). The moves are called inside the operation that moves the session's
  * invocation, or the session itself where a user started it.
  */
-import type { SessionOps, SessionRow, SessionStatus } from '../types/sessions.ts';
+import type { SessionOps, SessionStatus } from '../types/sessions.ts';
+import { sessionList } from './session-list.ts';
+import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
 import type { Tx } from './tx.ts';
 
-export type StoredSession = Omit<SessionRow, 'keepAlive'> & { keepAlive: number };
-
-export const SESSION_COLUMNS = `id, project_id AS projectId, status, region,
-  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
-  user_metadata AS userMetadata, params, created_at AS createdAt, updated_at AS updatedAt,
-  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
-
-export function sessionOps({ db }: Tx): SessionOps {
+export function sessionOps(tx: Tx): SessionOps {
+  const { db } = tx;
   const byId = db.prepare<[object], StoredSession>(`
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
-  const newest = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions
-    WHERE project_id = @projectId ORDER BY id DESC LIMIT @max`); // index sessions_by_project
-  const ofStatus = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions
-    WHERE project_id = @projectId AND status = @status
-    ORDER BY id DESC LIMIT @max`); // index sessions_by_status
-  const byMetadata = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions
-    WHERE id IN (SELECT session_id FROM session_metadata
-        WHERE project_id = @projectId AND path = @path AND value = @value)
-      AND (@status IS NULL OR status = @status)
-    ORDER BY id DESC LIMIT @max`);
-  const recordings = db.prepare<[string], ReturnType<SessionOps['listRecordings']>[number]>(`
-    SELECT page_id AS pageId, status, completed_at AS completedAt
-    FROM recordings WHERE session_id = ? ORDER BY page_id`);
 
   return {
     getSession(wanted) {
       const row = byId.get(wanted);
       return row && wholeSession(row);
     },
-    listSessions({ metadata, ...rest }) {
-      const wanted = { ...rest, status: rest.status ?? null };
-      if (!metadata) {
-        return (wanted.status === null ? newest : ofStatus).all(wanted).map(wholeSession);
-      }
-      const { keys, value } = metadata;
-      return byMetadata.all({ ...wanted, path: JSON.stringify(keys), value }).map(wholeSession);
-    },
-    listRecordings: (sessionId) => recordings.all(sessionId),
+    listSessions: sessionList(tx),
   };
-}
-
-export function wholeSession(row: StoredSession): SessionRow {
-  return { ...row, keepAlive: row.keepAlive === 1 };
 }
 
 export type NewSession = {

@@ -25,8 +25,8 @@ export type BlobOps = {
   /** Those of the ids that have a row. */
   knownBlobs(ids: string[]): string[];
   /**
-   * Removes rows older than that which no build, context, download, extension or open session
-   * names, `max` at most; answers their ids.
+   * Removes rows older than that which no build, context, download, extension, recording or
+   * open session names, `max` at most; answers their ids.
    */
   removeUnusedBlobs(wanted: { before: number; max: number }): string[];
 };

@@ -1,4 +1,4 @@
-/** Sessions, their protocol logs and recordings, as stored. */
+/** Sessions, as stored. */
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'ERROR' | 'TIMED_OUT' | 'COMPLETED';
 
@@ -23,13 +23,6 @@ export type SessionRow = {
   endReason: string | null;
 };
 
-export type RecordingRow = {
-  /** Within the session, from 0. */
-  pageId: number;
-  status: 'NOT_REQUESTED' | 'PENDING' | 'COMPLETED' | 'FAILED';
-  completedAt: number | null;
-};
-
 export type SessionOps = {
   getSession(wanted: { id: string; projectId: string }): SessionRow | undefined;
   /** Newest first. */
@@ -40,6 +33,4 @@ export type SessionOps = {
     metadata?: { keys: string[]; value: string } | undefined;
     max: number;
   }): SessionRow[];
-  /** By page. */
-  listRecordings(sessionId: string): RecordingRow[];
 };

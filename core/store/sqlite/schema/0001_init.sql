@@ -38,14 +38,6 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_by_project ON sessions (project_id, id);
 
-CREATE TABLE recordings (
-  session_id   TEXT NOT NULL REFERENCES sessions (id),
-  page_id      INTEGER NOT NULL,                    -- from 0
-  status       TEXT NOT NULL CHECK (status IN ('NOT_REQUESTED', 'PENDING', 'COMPLETED', 'FAILED')),
-  completed_at INTEGER,
-  PRIMARY KEY (session_id, page_id)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE blobs (
   id         TEXT PRIMARY KEY,
   project_id TEXT NOT NULL REFERENCES projects (id),

@@ -1,0 +1,31 @@
+/** Throws recordings away with time: rows first, in one operation with their blobs', files after. */
+import type { Log } from '../proto/log.ts';
+import type { BlobFiles } from './blobs/files.ts';
+import type { Cleaner } from './janitor.ts';
+import { RECORDING_KEPT_MS } from './recordings.ts';
+import type { Store } from './store/types.ts';
+
+/** Rows in one operation: others commit in between. */
+const BATCH = 500;
+/** A recording is kept from its session's end, and known by its beginning: the longest session. */
+const SESSION_MAX_MS = 6 * 3_600_000;
+
+export function recordingCleaner(options: {
+  store: Pick<Store, 'purgeRecordings'>;
+  files: Pick<BlobFiles, 'remove'>;
+  log: Log;
+  now: () => number;
+}): Cleaner {
+  const { store, files, log, now } = options;
+  return async (signal) => {
+    let count = 0;
+    while (!signal.aborted) {
+      const before = now() - RECORDING_KEPT_MS - SESSION_MAX_MS;
+      const { blobIds, rows } = await store.purgeRecordings({ before, max: BATCH });
+      await Promise.all(blobIds.map((id) => files.remove(id)));
+      count += blobIds.length;
+      if (rows < BATCH) break;
+    }
+    if (count > 0) log.info({ files: count }, 'old recordings were removed');
+  };
+}
