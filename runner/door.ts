@@ -2,8 +2,8 @@
  * The door by which gateways reach this runner's sessions. It trusts nothing but the signing key of
  * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=:
  *   upgrade /connect, /   the session's relay
- *   upgrade /view         its live view; &target=<target id>, or the active page; it is ended at
- *                         &until=<ms since 1970> where given
+ *   upgrade /view         its live view (chrome/live.ts); &target=<target id>, or the active page;
+ *                         &until=<ms since 1970>, when it ends
  *   GET /targets          its open pages, as JSON
  *   PUT /uploads/<name>   a file for its pages; answered when they can read it
  *   GET /json/version     as Chrome's
@@ -76,16 +76,8 @@ function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgr
   const { pathname, searchParams } = url;
   if (pathname === '/connect' || pathname === '/') relay.serve(request, socket, head);
   else if (pathname === '/view' && view) {
-    endAt(Number(searchParams.get('until') ?? Number.NaN), socket);
     view({ request, socket, head, target: searchParams.get('target') ?? undefined });
   } else refuse(socket, 404, 'There is no such route.');
-}
-
-/** A link to a view is good for a time; so is what it opened. No time: never. */
-function endAt(until: number, socket: Socket): void {
-  if (Number.isNaN(until)) return;
-  const timer = setTimeout(() => socket.destroySoon(), Math.max(0, until - Date.now()));
-  socket.once('close', () => clearTimeout(timer));
 }
 
 function answer(session: Admitted, { request, response, url }: Exchange, log: Log): boolean {
