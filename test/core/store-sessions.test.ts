@@ -2,6 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/ids.ts';
+import type { SessionStatus } from '../../core/store/types/sessions.ts';
 import { must } from '../../proto/must.ts';
 import { faultOf } from '../support/fault.ts';
 import { type Bench, ENGINES, HOLDER, LEASE_MS, openBench, T0 } from './engines.ts';
@@ -148,13 +149,16 @@ for (const engine of ENGINES) {
     const second = await make({ a: 'x', 'b"c': 'd', "n']['m": 'deep' });
     await make({ a: 'x' }, two);
     await make({ a: 'X' });
-    const find = async (keys: string[], value: string, status?: 'RUNNING' | 'PENDING') => {
+    const find = async (keys: string[], value: string, status?: SessionStatus) => {
       const query = { projectId: one, status, metadata: { keys, value }, max: 99 };
       return (await bench.store.listSessions(query)).map(({ id }) => id);
     };
     assert.equal(await find(['a'], 'x'), [second, first]);
     assert.equal(await find(['a'], 'x', 'PENDING'), [second, first]);
     assert.equal(await find(['a'], 'x', 'RUNNING'), []);
+    await bench.store.releaseSession({ id: first, projectId: one, at: T0 });
+    assert.equal(await find(['a'], 'x', 'PENDING'), [second]);
+    assert.equal(await find(['a'], 'x', 'COMPLETED'), [first]);
     assert.equal(await find(['n', 'm'], 'deep'), [first]);
     assert.equal(await find(["n']['m"], 'deep'), [second]);
     assert.equal(await find(['b"c'], 'd'), [second]);

@@ -9,7 +9,8 @@ import { Fault } from '../../../proto/errors.ts';
 import { must } from '../../../proto/must.ts';
 import type { LocatedSession, SessionLifeOps } from '../types/session-life.ts';
 import { EXPIRY_GRACE_MS, type JobRow, jobByLease, onlyLive, queueOf } from './queue.ts';
-import { SESSION_COLUMNS, type StoredSession, sessionMoves, wholeSession } from './sessions.ts';
+import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
+import { sessionMoves } from './sessions.ts';
 import type { Tx } from './tx.ts';
 
 /** Ours: closing a Chrome and saving its context takes seconds, a large one a minute. */
