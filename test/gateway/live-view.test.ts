@@ -1,4 +1,4 @@
-/** The live view's page and its links: open to whoever has one, framed by anybody, leaking nothing. */
+/** The page of a live view and its links: framed by anybody, open to whoever has one, safe. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
