@@ -12,9 +12,6 @@ export function sessionOps(tx: Tx): SessionOps {
   const { db } = tx;
   const byId = db.prepare<[object], StoredSession>(`
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
-  const recordings = db.prepare<[string], ReturnType<SessionOps['listRecordings']>[number]>(`
-    SELECT page_id AS pageId, status, completed_at AS completedAt
-    FROM recordings WHERE session_id = ? ORDER BY page_id`);
 
   return {
     getSession(wanted) {
@@ -22,7 +19,6 @@ export function sessionOps(tx: Tx): SessionOps {
       return row && wholeSession(row);
     },
     listSessions: sessionList(tx),
-    listRecordings: (sessionId) => recordings.all(sessionId),
   };
 }
 
