@@ -21,7 +21,7 @@ import type { Door } from './door.ts';
 import type { LogLine } from './host/messages.ts';
 import type { Hosts, InvokeOutcome } from './hosts.ts';
 import { patience, tellOutcome } from './outcome.ts';
-import { partsOf } from './parts.ts';
+import { type PartsDeps, partsOf } from './parts.ts';
 import { openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 
@@ -34,6 +34,8 @@ export type InvocationDeps = {
   call: CallOptions;
   bundles: Bundles;
   chromes: Chromes;
+  engine: PartsDeps['engine'];
+  browsers: PartsDeps['browsers'];
   hosts: Pick<Hosts, 'invoke'>;
   door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */

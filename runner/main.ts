@@ -24,6 +24,7 @@ import { ChromeNotFound } from './chrome/find.ts';
 import { type Config, readConfig } from './config.ts';
 import { openDoor } from './door.ts';
 import { runInvocation } from './invocation.ts';
+import { openFilters } from './filters.ts';
 import { closeInherited } from './jail/inherited.ts';
 import { JailError } from './jail/ladder.ts';
 import { openLeases } from './leases.ts';
@@ -103,7 +104,7 @@ async function lease(options: {
 }): Promise<void> {
   const { config, log, ends, core, machine } = options;
   const { clients, call } = core;
-  const { chromes, hosts, jail, runDir } = machine;
+  const { chromes, engines, hosts, jail, runDir } = machine;
   const cacheDir = join(config.dataDir, 'cache');
   const now = Date.now;
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
@@ -122,8 +123,12 @@ async function lease(options: {
 
   const releases = followReleases({ ...own, leases, signal: over.signal });
   const shared = { ...own, leases, signal: asked };
-  const browsing = { ...core, chromes, door, runDir, log, now, stopped };
   const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
+  const filters = openFilters({ lists: config.adLists, now });
+  const browsers = { proxy: config.proxy, filters };
+  const ofInvocations = { engine: engines.invocations.kind, bundles, hosts };
+  const ofSessions = { engine: engines.sessions.kind, times, ending: asked };
+  const browsing = { ...core, chromes, browsers, door, runDir, log, now, stopped };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({
@@ -132,7 +137,7 @@ async function lease(options: {
       max: config.invocationsMax,
       async run({ leaseId, item }: Work, ends) {
         if (item?.$case !== 'invocation') return;
-        await runInvocation(item.value, leaseId, { ...browsing, bundles, hosts, ...ends });
+        await runInvocation(item.value, leaseId, { ...browsing, ...ofInvocations, ...ends });
       },
     }),
     workLoop({
@@ -141,7 +146,7 @@ async function lease(options: {
       max: config.sessionsMax,
       async run({ leaseId, item }: Work, ends) {
         if (item?.$case !== 'session') return;
-        await runSession(item.value, leaseId, { ...browsing, times, ending: asked, ...ends });
+        await runSession(item.value, leaseId, { ...browsing, ...ofSessions, ...ends });
       },
     }),
     workLoop({

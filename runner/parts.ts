@@ -11,6 +11,7 @@ import { openLiveView } from './chrome/live.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import type { OpenPart } from './session.ts';
 import { sessionLogs } from './session-logs.ts';
+import { type SessionParams, type SettingsDeps, sessionSettings } from './settings.ts';
 
 /** What invocations and sessions say of the session alike. */
 export type SessionNeeds = Pick<
@@ -28,6 +29,9 @@ export type PartsDeps = {
   now: () => number;
   /** Aborts when the lease is lost: then core takes nothing more. */
   lost: AbortSignal;
+  /** Where the session's creator names none. */
+  engine: TakeOptions['engine'];
+  browsers: SettingsDeps;
 };
 
 export type Parts = {
@@ -41,22 +45,21 @@ export type Parts = {
 
 export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
   const { log } = deps;
-  const { logSession = true } = settingsOf(work);
+  const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
+  const { logSession = true } = params.browserSettings ?? {};
   const logs = logSession ? sessionLogs({ ...deps, sessionId: work.sessionId }) : undefined;
+  const warn = (message: string): void => {
+    log.info({ message }, 'a session has a warning');
+    logs?.warn(message);
+  };
+  const settings = sessionSettings(params, deps.engine, { ...deps.browsers, warn });
   return {
-    open: [...(logs ? [logs.open] : []), async (chrome) => openLiveView(chrome, deps)],
-    wanted: async () => ({}),
-    warn(message) {
-      log.info({ message }, 'a session has a warning');
-      logs?.warn(message);
-    },
+    open: [
+      settings.open,
+      ...(logs ? [logs.open] : []),
+      async (chrome) => openLiveView(chrome, deps),
+    ],
+    wanted: async () => settings.wanted,
+    warn,
   };
-}
-
-/** As core has checked them. */
-function settingsOf({ sessionParamsJson }: SessionNeeds): { logSession?: boolean } {
-  const { browserSettings = {} } = JSON.parse(sessionParamsJson || '{}') as {
-    browserSettings?: { logSession?: boolean };
-  };
-  return browserSettings;
 }

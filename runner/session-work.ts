@@ -14,7 +14,7 @@ import type { Clients } from '../proto/services.ts';
 import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
 import { patience, tellOutcome } from './outcome.ts';
-import { partsOf } from './parts.ts';
+import { type PartsDeps, partsOf } from './parts.ts';
 import { retried } from './retry.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 import { type End, type Life, onAbort, openLife, type SessionTimes } from './session-life.ts';
@@ -23,6 +23,8 @@ export type SessionDeps = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
   call: CallOptions;
   chromes: Chromes;
+  engine: PartsDeps['engine'];
+  browsers: PartsDeps['browsers'];
   door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
@@ -41,6 +43,8 @@ export type SessionDeps = {
 
 type WorkDeps = SessionDeps & { leaseId: string };
 
+type Ended = End & { proxyBytes: number };
+
 /** No Chrome, a context that does not load, a part that does not open. */
 const FAILED: End = { end: 'ERROR', reason: 'the browser could not be started', code: 1011 };
 
@@ -54,9 +58,9 @@ export async function runSession(
   const log = given.log.child({ sessionId: work.sessionId });
   const over = await run(work, { ...given, leaseId, log });
   if (over === undefined || given.lost.aborted) return;
-  const { end, reason } = over;
+  const { end, reason, proxyBytes } = over;
   log.info({ end, reason }, 'a session has ended');
-  const request = { leaseId, end, reason, proxyBytes: 0 };
+  const request = { leaseId, end, reason, proxyBytes };
   await tellOutcome((options) => clients.runners.completeSession(request, options), {
     ...{ call, log },
     over: patience(given),
@@ -64,14 +68,14 @@ export async function runSession(
 }
 
 /** Undefined when core shall not be told. */
-async function run(work: SessionWork, deps: WorkDeps): Promise<End | undefined> {
+async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined> {
   using life = openLife({ ...deps, keepAlive: work.keepAlive });
   let session: Session;
   try {
     session = await open(work, life, deps);
   } catch (error) {
     const isForAnother = deps.ending.aborted && !deps.released.aborted;
-    return isForAnother ? undefined : await failure(error, life, deps);
+    return isForAnother ? undefined : { ...(await failure(error, life, deps)), proxyBytes: 0 };
   }
   using _watched = onAbort(session.lost, life.crashed);
   let end: End | undefined;
@@ -84,7 +88,7 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<End | undefined> 
     const mayKeep = life.wasVisited && !deps.lost.aborted && !deps.stopped.aborted;
     await session.close(code, reason, mayKeep);
   }
-  return end;
+  return end && { ...end, proxyBytes: session.chrome.egress.bytes.managed };
 }
 
 async function open(work: SessionWork, life: Life, deps: WorkDeps): Promise<Session> {

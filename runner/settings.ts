@@ -4,7 +4,6 @@
  * own machine is a warning in the session's log, never a refusal. Source: reference.md 1.2.1.
  */
 import { keepToDomains } from './chrome/domains.ts';
-import type { Engines } from './chrome/find.ts';
 import { WINDOW } from './chrome/flags.ts';
 import type { Chrome } from './chrome/launch.ts';
 import { openPages } from './chrome/pages.ts';
@@ -36,7 +35,6 @@ export type SessionParams = {
 
 /** What this runner has for sessions. */
 export type SettingsDeps = {
-  engines: Engines;
   /** The operator's proxy. */
   proxy: Upstream | undefined;
   filters: Filters;

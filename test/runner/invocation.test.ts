@@ -8,6 +8,7 @@ import type { Clients } from '../../proto/services.ts';
 import type { Chrome } from '../../runner/chrome/launch.ts';
 import type { Invoke, InvokeOutcome } from '../../runner/hosts.ts';
 import { type InvocationDeps, runInvocation } from '../../runner/invocation.ts';
+import { BROWSERS } from '../support/browsers.ts';
 
 const test = suite('runner/invocation');
 const failed = { type: 'failure', code: 'WORKLOAD_ERROR', name: 'E', message: 'm', stack: 's' };
@@ -49,6 +50,7 @@ async function run(scene: Scene) {
     clients: { runners, blobs: {} as Clients['blobs'] },
     runDir: '/nonexistent',
     call: {},
+    ...BROWSERS,
     bundles: { get: async () => ({ path: '/', sha256: '' }) },
     chromes: { take: scene.take ?? (async () => chrome) },
     hosts: {

@@ -7,6 +7,7 @@ import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
 import type { Chrome } from '../../runner/chrome/launch.ts';
 import { runSession, type SessionDeps } from '../../runner/session-work.ts';
+import { BROWSERS } from '../support/browsers.ts';
 
 const test = suite('runner/session-work');
 /** This Chrome tells nothing. */
@@ -37,6 +38,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   const pipe = Promise.withResolvers<void>();
   const chrome = {
     pipe: { closed: pipe.promise },
+    egress: { bytes: { sent: 2, received: 3, managed: 5 }, steer: () => {} },
     close: async () => void acts.push('chrome closed'),
     kill: () => {},
   } as unknown as Chrome;
@@ -60,6 +62,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   const deps: SessionDeps = {
     clients: { runners, blobs: {} as Clients['blobs'] },
     call: {},
+    ...BROWSERS,
     chromes: { take: (_wanted, signal) => take?.(signal) ?? Promise.resolve(chrome) },
     door: {
       admit(signingKey) {
@@ -89,7 +92,7 @@ test('the door is open before core is told, and Chrome is gone before the end is
   });
   assert.equal(acts, ['k in', 'started', 'k out', 'chrome closed', 'told']);
   const reason = 'the session was released';
-  assert.equal(told, [{ leaseId: 'lease', end: 'COMPLETED', reason, proxyBytes: 0 }]);
+  assert.equal(told, [{ leaseId: 'lease', end: 'COMPLETED', reason, proxyBytes: 5 }]);
 });
 
 test('its time is counted from the start of its Chrome', async () => {

@@ -9,6 +9,7 @@ import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runner
 import type { Clients } from '../../../proto/services.ts';
 import { openDoor } from '../../../runner/door.ts';
 import { runSession } from '../../../runner/session-work.ts';
+import { BROWSERS } from '../../support/browsers.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { launchOne, log } from './lab.ts';
 
@@ -50,6 +51,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
   };
   const ran = runSession(work, 'lease', {
     clients: { runners, blobs: {} as Clients['blobs'] },
+    ...BROWSERS,
     ...{ call: {}, chromes: { take: async () => chrome }, door, runDir: dir.path, log },
     now: Date.now,
     times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, ...times },
