@@ -46,7 +46,7 @@ function pack(entries: Entry[]): Buffer {
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]));
 }
 
-const SIGNAL = AbortSignal.timeout(60_000);
+const SIGNAL = AbortSignal.timeout(600_000);
 
 /** Unpacks into `<temporary>/a/b/root`, so that climbing out of it is still seen and removed. */
 async function unpacked(

@@ -69,7 +69,7 @@ async function run(scene: Scene) {
     released: scene.released ?? never,
     stopped: scene.stopped ?? never,
   };
-  const { timeoutMs = 5_000 } = scene;
+  const { timeoutMs = 60_000 } = scene;
   const work = { ...NO_WORK, timeoutMs };
   // timers of AbortSignal.timeout keep no process alive; sockets do in a real runner
   const awake = setInterval(() => {}, 1_000);
