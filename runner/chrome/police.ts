@@ -33,6 +33,7 @@ const REFUSED_DOMAINS: Readonly<Record<string, string>> = {
   Tethering: 'it opens ports',
   Extensions: 'it reads a directory of the machine',
   PWA: 'it installs applications on the machine',
+  Cast: 'it looks for devices on the network',
   CrashReportContext: 'it tells what crash reports carry',
 };
 
@@ -49,10 +50,18 @@ const REFUSED: Readonly<Record<string, string>> = {
   'Target.openDevTools': 'it opens a window of the browser',
   'Memory.simulatePressureNotification': 'it disturbs every client',
   'Memory.setPressureNotificationsSuppressed': 'it disturbs every client',
+  'Memory.getBrowserSamplingProfile': 'it tells about the browser process',
 };
 
-/** A page can be sent there without reading this machine or the browser's own pages. */
-const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'about:', 'data:', 'blob:']);
+/**
+ * A page can be sent there without reading this machine or the browser's own pages. What an
+ * extension has are files of the session's own.
+ */
+const SCHEMES: ReadonlySet<string> = new Set([
+  ...['http:', 'https:', 'data:', 'blob:', 'chrome-extension:'],
+]);
+/** The others are names of the browser's own pages. */
+const ABOUT: ReadonlySet<string> = new Set(['blank', 'srcdoc']);
 
 type Check = (command: Command, beat: Beat) => Verdict;
 
@@ -132,7 +141,7 @@ function url(command: Command): Verdict {
   if (text === undefined || text === '') return ALLOW;
   return isOpenUrl(String(text))
     ? ALLOW
-    : refuse(command, 'only http, https, about, data and blob URLs can be opened');
+    : refuse(command, 'only http, https, data and blob URLs and about:blank can be opened');
 }
 
 /**
@@ -145,6 +154,7 @@ export function isOpenUrl(text: string): boolean {
   if (parsed.protocol === 'view-source:') {
     return parsed.pathname.startsWith('http:') || parsed.pathname.startsWith('https:');
   }
+  if (parsed.protocol === 'about:') return ABOUT.has(parsed.pathname);
   return SCHEMES.has(parsed.protocol);
 }
 

@@ -28,11 +28,21 @@ rules('what ends, opens or tells about the machine is refused', () => {
     'Target.exposeDevToolsProtocol',
     'Target.sendMessageToTarget',
     'Target.setRemoteLocations',
+    'Target.openDevTools',
+    'Browser.setDockTile',
+    'Browser.addPrivacySandboxEnrollmentOverride',
+    'Memory.simulatePressureNotification',
+    'Memory.setPressureNotificationsSuppressed',
+    'Memory.getBrowserSamplingProfile',
+    'CrashReportContext.getEntries',
+    'Cast.startDesktopMirroring',
     'Tethering.bind',
     'SystemInfo.getInfo',
     'SystemInfo.getProcessInfo',
     'Extensions.loadUnpacked',
+    'Extensions.uninstall',
     'PWA.install',
+    'PWA.launchFilesInApp',
   ];
   for (const method of refused) assert.is(judge(method).kind, 'refuse', method);
 });
@@ -45,13 +55,18 @@ rules('ordinary commands pass as they are', () => {
 });
 
 rules('only web URLs are opened, however they are written', () => {
-  const open = ['http://a/', 'HTTPS://a', 'about:blank', 'data:text/html,x', 'blob:http://a/1'];
+  const open = [
+    ...['http://a/', 'HTTPS://a', 'data:text/html,x', 'blob:http://a/1'],
+    ...['about:blank', 'about:blank#x', 'about:srcdoc', 'chrome-extension://abc/page.html'],
+  ];
   const closed = [
     'file:///etc/passwd',
     ' file:///etc/passwd',
     'fi\tle:///etc/passwd',
     '\u0001FILE:///etc/passwd',
     'chrome://version',
+    'about:version',
+    'About:Flags',
     'devtools://devtools/x',
     'view-source:file:///etc/passwd',
     'filesystem:file:///x',
@@ -60,7 +75,11 @@ rules('only web URLs are opened, however they are written', () => {
   ];
   for (const url of [...open, 'view-source:https://a/']) assert.ok(isOpenUrl(url), url);
   for (const url of closed) assert.not(isOpenUrl(url), url);
-  for (const method of ['Page.navigate', 'Target.createTarget', 'Network.loadNetworkResource']) {
+  const opening = [
+    ...['Page.navigate', 'Target.createTarget', 'Network.loadNetworkResource'],
+    ...['Fetch.continueRequest', 'Network.continueInterceptedRequest'],
+  ];
+  for (const method of opening) {
     assert.is(judge(method, { url: 'file:///x' }).kind, 'refuse', method);
     assert.is(judge(method, { url: 'http://a' }).kind, 'allow', method);
   }
