@@ -22,6 +22,7 @@ import type { LogLine } from './host/messages.ts';
 import type { Hosts, InvokeOutcome } from './hosts.ts';
 import { patience, tellOutcome } from './outcome.ts';
 import { type PartsDeps, partsOf } from './parts.ts';
+import type { Recordings } from './recordings.ts';
 import { openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 
@@ -40,6 +41,8 @@ export type InvocationDeps = {
   door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
+  /** Absent: nothing is recorded. */
+  recordings?: Recordings;
   log: Log;
   now: () => number;
   /** Aborts when the lease is lost: stop, and tell nobody. */

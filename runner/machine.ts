@@ -3,6 +3,7 @@
  */
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
+import { openEncoder } from './chrome/encoder.ts';
 import { type Engines, findEngines } from './chrome/find.ts';
 import { type Chrome, launchChrome } from './chrome/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from './chrome/pool.ts';
@@ -13,6 +14,7 @@ import { canNest } from './jail/bwrap.ts';
 import { openEgress } from './jail/egress.ts';
 import { type Jail, openJail } from './jail/ladder.ts';
 import { openOutlet } from './outlet.ts';
+import { openRecordings, type Recordings } from './recordings.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
 export class OperatorError extends Error {
@@ -24,6 +26,7 @@ export type Machine = {
   engines: Engines;
   chromes: ChromePool;
   hosts: Hosts;
+  recordings: Recordings;
   runDir: string;
 };
 
@@ -71,7 +74,16 @@ export async function openMachine(options: {
   const outlet = openOutlet({ allow, log });
   const hosts = openHosts({ jail, runDir, spares: config.hostSpares, outlet, log });
   closing.use(hosts);
-  return { jail, engines, chromes, hosts, runDir };
+  const encoder = openEncoder({
+    launch: (wanted) => {
+      const engine = engines.all.find(({ kind }) => kind === 'headless-shell');
+      const chosen = engine ?? engines.invocations; // the lighter one
+      return launchChrome({ engine: chosen, jail, hasSandbox, runDir, log, ...wanted });
+    },
+    log,
+  });
+  const recordings = closing.use(openRecordings({ encoder, runDir, log }));
+  return { jail, engines, chromes, hosts, recordings, runDir };
 }
 
 /** Invocations' first. One engine for both keeps the spares of both. */

@@ -104,7 +104,7 @@ async function lease(options: {
 }): Promise<void> {
   const { config, log, ends, core, machine } = options;
   const { clients, call } = core;
-  const { chromes, engines, hosts, jail, runDir } = machine;
+  const { chromes, engines, hosts, jail, recordings, runDir } = machine;
   const cacheDir = join(config.dataDir, 'cache');
   const now = Date.now;
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
@@ -128,7 +128,7 @@ async function lease(options: {
   const browsers = { proxy: config.proxy, filters };
   const ofInvocations = { engine: engines.invocations.kind, bundles, hosts };
   const ofSessions = { engine: engines.sessions.kind, times, ending: asked };
-  const browsing = { ...core, chromes, browsers, door, runDir, log, now, stopped };
+  const browsing = { ...core, chromes, browsers, door, recordings, runDir, log, now, stopped };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({

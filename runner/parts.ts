@@ -9,6 +9,8 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { openLiveView } from './chrome/live.ts';
 import type { TakeOptions } from './chrome/pool.ts';
+import { recording } from './recording.ts';
+import type { Recordings } from './recordings.ts';
 import type { OpenPart } from './session.ts';
 import { sessionLogs } from './session-logs.ts';
 import { type SessionParams, type SettingsDeps, sessionSettings } from './settings.ts';
@@ -25,6 +27,8 @@ export type PartsDeps = {
   leaseId: string;
   /** Where a session may keep files while it is open. */
   runDir: string;
+  /** Absent: nothing is recorded. */
+  recordings?: Recordings;
   log: Log;
   now: () => number;
   /** Aborts when the lease is lost: then core takes nothing more. */
@@ -44,9 +48,9 @@ export type Parts = {
 };
 
 export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
-  const { log } = deps;
+  const { log, recordings } = deps;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
-  const { logSession = true } = params.browserSettings ?? {};
+  const { logSession = true, recordSession = true } = params.browserSettings ?? {};
   const logs = logSession ? sessionLogs({ ...deps, sessionId: work.sessionId }) : undefined;
   const warn = (message: string): void => {
     log.info({ message }, 'a session has a warning');
@@ -57,6 +61,7 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
     open: [
       settings.open,
       ...(logs ? [logs.open] : []),
+      ...(recordSession && recordings ? [recording({ ...deps, recordings })] : []),
       async (chrome) => openLiveView(chrome, deps),
     ],
     wanted: async () => settings.wanted,

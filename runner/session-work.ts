@@ -15,6 +15,7 @@ import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
 import { patience, tellOutcome } from './outcome.ts';
 import { type PartsDeps, partsOf } from './parts.ts';
+import type { Recordings } from './recordings.ts';
 import { retried } from './retry.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 import { type End, type Life, onAbort, openLife, type SessionTimes } from './session-life.ts';
@@ -28,6 +29,8 @@ export type SessionDeps = {
   door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
+  /** Absent: nothing is recorded. */
+  recordings?: Recordings;
   log: Log;
   now: () => number;
   times: SessionTimes;

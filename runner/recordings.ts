@@ -1,0 +1,174 @@
+/**
+ * From spooled pictures to segments in core: for all sessions of a runner one after another, in the
+ * order they come, also when their session has ended meanwhile: no end waits for the encoder. Core
+ * takes them for ten minutes more. A segment that cannot be made ends its page's recording there:
+ * what came before stays.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
+import type { AddRecordingRequest } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Log } from '../proto/log.ts';
+import { must } from '../proto/must.ts';
+import type { CallOptions } from '../proto/rpc.ts';
+import type { Clients } from '../proto/services.ts';
+import type { Encoded, Encoder, TimedFrame } from './chrome/encoder.ts';
+import { jpegSize } from './chrome/recorder.ts';
+import { retried } from './retry.ts';
+import { type Allowance, openAllowance, openSpool, type Spool } from './spool.ts';
+
+const CHUNK_BYTES = 64 << 10;
+/** Of one part. Ours: a segment has about a megabyte. */
+const UPLOAD_TIMEOUT_MS = 60_000;
+/** Ours: what a runner that ends gives its last segments. */
+const LAST_WORDS_MS = 5_000;
+
+/** Who it is for, in core. */
+export type Recipient = {
+  clients: Pick<Clients, 'blobs' | 'runners'>;
+  call: CallOptions;
+  leaseId: string;
+};
+
+/** One page's recording on its way. */
+export type Track = Recipient & {
+  pageId: number;
+  /** The page's last address. */
+  url: string;
+  /** When its session and its video began, in ms since 1970. */
+  sessionAt: number;
+  startAt: number;
+  /** What the first segment made, for the video's whole life. */
+  size?: { width: number; height: number };
+  start?: Buffer;
+  /** A segment is missing: no more may follow. */
+  isBroken: boolean;
+};
+
+export type Take = {
+  track: Track;
+  /** From 1. */
+  number: number;
+  spool: Spool;
+  /** When its last picture ends, in ms since 1970. */
+  until: number;
+  isLast: boolean;
+};
+
+export type Recordings = AsyncDisposable & {
+  openSpool(name: string): Spool;
+  /** Says that a page is recorded, or that no more comes of it. Never rejects. */
+  tell(
+    track: Track,
+    says: Pick<AddRecordingRequest, 'startMs' | 'endMs' | 'complete'>,
+  ): Promise<void>;
+  /** Makes a segment of it and sends it, in its time. The spool is removed in any case. */
+  send(take: Take): void;
+  /** Settles when all that was sent so far has been made. */
+  idle(): Promise<void>;
+};
+
+export function openRecordings(options: {
+  encoder: Encoder;
+  runDir: string;
+  log: Log;
+  allowance?: Allowance;
+}): Recordings {
+  const { encoder, runDir, log, allowance = openAllowance() } = options;
+  let last: Promise<void> = Promise.resolve();
+  return {
+    openSpool: (name) => openSpool(join(runDir, `recording-${name}`), allowance),
+    async tell(track, says) {
+      await addTo(track, { number: 0, ...says }).catch((error: unknown) => {
+        log.warn({ error: String(error) }, 'core did not hear of a recording');
+      });
+    },
+    send(take) {
+      last = last.then(() => make(take, { encoder, log }));
+    },
+    idle: () => last,
+    async [Symbol.asyncDispose]() {
+      await Promise.race([last, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      await encoder[Symbol.asyncDispose]();
+      await last;
+    },
+  };
+}
+
+async function make(take: Take, deps: { encoder: Encoder; log: Log }): Promise<void> {
+  const { track, spool, isLast } = take;
+  try {
+    if (!track.isBroken) await deliver(take, await encoded(take, deps));
+  } catch (error) {
+    deps.log.warn({ page: track.pageId, error: String(error) }, 'a recording breaks off');
+    track.isBroken = true;
+  } finally {
+    await spool.remove();
+  }
+  if (!track.isBroken || !isLast) return;
+  const endMs = take.until - track.sessionAt;
+  const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
+  // core has no word of it then, and counts it as ended ten minutes after its session
+  await addTo(track, end).catch(() => undefined);
+}
+
+/** Once more when the encoder's Chrome was lost, which may be another's fault. */
+async function encoded(take: Take, { encoder }: { encoder: Encoder }): Promise<Encoded> {
+  const { track, spool } = take;
+  const [first] = spool.pictures;
+  track.size ??= evenSize(await spool.read(must(first, 'a picture of the segment')));
+  const { size } = track;
+  const encode = () => encoder.encode({ ...size, frames: framesOf(take) });
+  const made = await encode().catch(encode);
+  track.start ??= made.start;
+  // one size, one encoder: a player takes the start of the first for all
+  if (!track.start.equals(made.start)) throw new Error('a segment of another kind');
+  return made;
+}
+
+async function* framesOf({ track, spool, until }: Take): AsyncGenerator<TimedFrame> {
+  for (const [index, picture] of spool.pictures.entries()) {
+    const next = spool.pictures[index + 1]?.at ?? until;
+    const jpeg = await spool.read(picture);
+    yield { at: picture.at - track.startAt, lasts: Math.max(next - picture.at, 1), jpeg };
+  }
+}
+
+/** H.264 has no odd sizes. */
+function evenSize(jpeg: Buffer): { width: number; height: number } {
+  const { width, height } = must(jpegSize(jpeg), 'the size of a picture');
+  return { width: Math.max(width & ~1, 2), height: Math.max(height & ~1, 2) };
+}
+
+async function deliver(take: Take, { start, segment }: Encoded): Promise<void> {
+  const { track, number, spool, until, isLast } = take;
+  const { sessionAt, startAt } = track;
+  const startMs = must(spool.pictures[0], 'a picture of the segment').at - sessionAt;
+  if (number === 1) {
+    const from = startAt - sessionAt;
+    const blobId = await upload(track, start);
+    await addTo(track, { number: 0, blobId, startMs: from, endMs: from, complete: false });
+  }
+  const blobId = await upload(track, segment);
+  await addTo(track, { number, blobId, startMs, endMs: until - sessionAt, complete: isLast });
+}
+
+async function upload({ clients, call, leaseId }: Recipient, bytes: Buffer): Promise<string> {
+  async function* parts(): AsyncGenerator<WriteBlobRequest> {
+    yield { part: { $case: 'header', value: { kind: 'RECORDING', leaseId } } };
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      yield { part: { $case: 'chunk', value: bytes.subarray(at, at + CHUNK_BYTES) } };
+    }
+  }
+  const options = { ...call, timeoutMs: UPLOAD_TIMEOUT_MS };
+  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
+  return blobId;
+}
+
+type Said = Pick<AddRecordingRequest, 'number' | 'startMs' | 'endMs' | 'complete'> & {
+  blobId?: string;
+};
+
+async function addTo({ clients, call, leaseId, pageId, url }: Track, says: Said): Promise<void> {
+  await retried(() => clients.runners.addRecording({ leaseId, pageId, url, ...says }, call));
+}
