@@ -27,10 +27,9 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
   const queue = queueOf(tx);
   const sessions = sessionMoves(tx);
   const limits = limitsOf(tx);
-  const byId = db.prepare<[object], StoredSession & { invocationId: string | null }>(`
-    SELECT ${SESSION_COLUMNS},
-      (SELECT id FROM invocations WHERE session_id = sessions.id) AS invocationId
-    FROM sessions WHERE id = @id AND project_id = @projectId`);
+  const byId = db.prepare<[object], StoredSession>(`
+    SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
+  const ofInvocation = db.prepare<[string]>('SELECT 1 FROM invocations WHERE session_id = ?');
   const located = db.prepare<[string], Omit<LocatedSession, 'isReleased'> & { released: number }>(`
     SELECT sessions.project_id AS projectId, sessions.status AS status,
       runners.address AS address, jobs.released_at IS NOT NULL AS released
@@ -57,7 +56,7 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
       const before = byId.get(wanted);
       if (!before) return undefined;
       const isLive = before.status === 'PENDING' || before.status === 'RUNNING';
-      if (isLive && before.invocationId !== null) return { outcome: 'busy' };
+      if (isLive && ofInvocation.get(id)) return { outcome: 'busy' };
       const job = isLive ? queue.find(id) : undefined;
       if (job && before.status === 'PENDING') {
         sessions.end({ id, status: 'COMPLETED', reason: 'It was released.', at });
