@@ -111,7 +111,7 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
           patience.addEventListener('abort', giveUp, { once: true });
           if (patience.aborted) giveUp();
           await sending;
-          await send();
+          while (tap.ready > 0 && !over.signal.aborted) await send();
           patience.removeEventListener('abort', giveUp);
           over.abort();
           tap.stop();
