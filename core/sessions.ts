@@ -199,5 +199,6 @@ function toProto(row: SessionRow, signingKeys?: SigningKeys): Session {
     connectUrl: signingKey === undefined ? undefined : `/connect?signingKey=${signingKey}`,
     seleniumRemoteUrl: signingKey === undefined ? undefined : '/webdriver',
     signingKey,
+    endReason: row.endReason || undefined,
   };
 }

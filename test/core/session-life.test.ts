@@ -36,7 +36,7 @@ test('a session is answered when its Chrome runs, with all that is needed', asyn
     ...{ endedAt: undefined, contextId: undefined, region: 'us-west-2' },
     userMetadata: { a: 'b' },
     ...{ connectUrl: `/connect?signingKey=${signingKey}`, seleniumRemoteUrl: '/webdriver' },
-    signingKey,
+    ...{ signingKey, endReason: undefined },
   });
   assert.equal(await app.read(sessionId), session, 'the same key each time');
 });
@@ -85,7 +85,7 @@ for (const [end, reason] of [
     app.clock.advance(1_000);
     assert.ok(await app.end(leaseId, 'ERROR', 'again'), 'repeating it is taken');
     assert.equal(await app.read(session.id), ended, 'and changes nothing');
-    assert.is(ended.status, end);
+    assert.equal([ended.status, ended.endReason], [end, reason]);
     assert.is(ended.endedAt?.getTime(), app.clock.now() - 1_000);
     assert.is(ended.proxyBytes, 5);
     assert.equal(
