@@ -1,5 +1,5 @@
 /**
- * Connections to endpoints: one undici Pool per webhook and origin, so that one that hangs holds up
+ * Connections to endpoints: one undici Pool per webhook and endpoint, so that one that hangs holds up
  * nobody else's, kept while it is used. A new TLS connection costs 2.2 ms of CPU, one that is
  * reused 0.1 ms: reuse matters more than anything.
  */
@@ -18,14 +18,20 @@ const KEEP_ALIVE_MS = 4_000;
 /** In bytes, of an answer's headers. Source: spec/webhooks.md 3.5. */
 const HEADERS_MAX_BYTES = 16 * 1024;
 
-/**
- * A pool, and when it last had an answer: a connection of it may be one that the endpoint just
- * closed.
- */
-export type Connections = { pool: Pool; answeredAt: number };
+export type Connections = {
+  pool: Pool;
+  /** Path and query of the endpoint. */
+  path: string;
+  /** When it last had an answer: a connection of it may be one that the endpoint just closed. */
+  answeredAt: number;
+};
 
 export type Pools = AsyncDisposable & {
-  of(webhookId: string, origin: string): Connections;
+  /**
+   * Throws BlockedAddress when the endpoint may not be one. Its text is read once, with the pool:
+   * what it says does not change, and what its name resolves to is asked at each connection.
+   */
+  of(webhookId: string, endpoint: string): Connections;
 };
 
 /** `ca` is PEM text of certificates that are trusted beside the system's. */
@@ -38,7 +44,9 @@ export function openPools(guard: Guard, ca?: string): Pools {
   const connect = guardedConnector(guard, secureContext);
   const pools = new Map<string, Connections>();
 
-  function open(origin: string): Connections {
+  function open(endpoint: string): Connections {
+    guard.checkUrl(endpoint);
+    const { origin, pathname, search } = new URL(endpoint);
     const pool = new Pool(origin, {
       connect,
       connections: CONNECTIONS_MAX,
@@ -50,13 +58,13 @@ export function openPools(guard: Guard, ca?: string): Pools {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    return { pool, answeredAt: Number.NEGATIVE_INFINITY };
+    return { pool, path: pathname + search, answeredAt: Number.NEGATIVE_INFINITY };
   }
 
   return {
-    of(webhookId, origin) {
-      const name = `${webhookId} ${origin}`;
-      const connections = pools.get(name) ?? open(origin);
+    of(webhookId, endpoint) {
+      const name = `${webhookId} ${endpoint}`;
+      const connections = pools.get(name) ?? open(endpoint);
       pools.delete(name);
       pools.set(name, connections);
       const [oldest] = pools;

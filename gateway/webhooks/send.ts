@@ -9,7 +9,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { type Failure, failureOf } from './failures.ts';
-import type { Guard } from './guard.ts';
 import type { Connections, Pools } from './pools.ts';
 
 /** In milliseconds. Sources: interface.md 6 (15 s), spec/webhooks.md 3.5. */
@@ -42,22 +41,22 @@ const DONE = new Error('done');
 
 export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'>;
 
-export type Wire = { guard: Guard; pools: Pools; budget?: Budget };
+export type Wire = { pools: Pools; budget?: Budget };
 
 /**
  * Sends the claim. Never rejects. An abort of `signal` ends it: UNSENT before it has a connection,
  * RESET after, with the signal's reason as its error.
  */
 export async function send(claim: Claim, wire: Wire, signal?: AbortSignal): Promise<Result> {
-  const { guard, pools, budget = BUDGET } = wire;
+  const { pools, budget = BUDGET } = wire;
   const startedAt = performance.now();
   if (signal?.aborted) return failed(NOT_SENT, startedAt);
+  let connections: Connections;
   try {
-    guard.checkUrl(claim.endpoint);
+    connections = pools.of(claim.webhookId, claim.endpoint);
   } catch (error) {
     return failed(failureOf(error, false), startedAt);
   }
-  const connections = pools.of(claim.webhookId, new URL(claim.endpoint).origin);
   const isWarm = startedAt - connections.answeredAt < WARM_MS;
   const first = await post(claim, connections, budget, signal);
   const isRace = isWarm && first.isCut && performance.now() - startedAt < RACE_MS;
@@ -73,14 +72,12 @@ type Posted = {
 
 function post(
   claim: Claim,
-  { pool }: Connections,
+  { pool, path }: Connections,
   budget: Budget,
   signal: AbortSignal | undefined,
 ): Promise<Posted> {
   return new Promise((resolve) => {
     const exchange = new Exchange(budget, signal, resolve);
-    const { pathname, search } = new URL(claim.endpoint);
-    const path = pathname + search;
     const { headers, body } = claim;
     try {
       pool.dispatch({ method: 'POST', path, headers, body }, exchange);

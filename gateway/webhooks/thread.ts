@@ -46,7 +46,7 @@ const link: Link = {
   report: (reports, max) => ask((id) => ({ kind: 'report', id, reports, max })).answer,
   dropped: (count) => tell({ kind: 'dropped', count }),
 };
-const sender = startSender(link, { guard, pools, ...(budget && { budget }) });
+const sender = startSender(link, { pools, ...(budget && { budget }) });
 
 port.on('message', (message: ToThread) => {
   switch (message.kind) {

@@ -212,35 +212,6 @@ for (const [what, request] of [
   });
 }
 
-deliveries('a report takes what is due with it, and no more than it asks for', async () => {
-  await using app = bootDeliveries();
-  await app.addWebhook();
-  for (let n = 0; n < 4; n += 1) app.emit();
-  const [first, ...others] = await app.claim(app.sender, 2);
-  const asked = { ...app.sender, max: 65, reports: [] };
-  assert.is((await faultOf(app.service.reportAttempts(asked, app.caller))).reason, 'INVALID_FIELD');
-  const { claims } = await app.report([[must(first, 'claim'), OK]], app.sender, 1);
-  assert.is(claims.length, 1);
-  assert.ok(claims[0]?.headers['webhook-signature']);
-  assert.equal(
-    app.states().map(({ state }) => state),
-    ['delivered', 'in_flight', 'in_flight', 'pending'],
-  );
-  await app.report([...others, ...claims].map((claim) => [claim, OK]));
-  assert.is(app.states()[3]?.['state'], 'pending', 'nothing was asked for');
-});
-
-deliveries('what a report took for a sender that left is due at once', async () => {
-  await using app = bootDeliveries();
-  await app.addWebhook();
-  app.emit();
-  const call = { ...app.caller.call, signal: AbortSignal.abort(new Error('left')) };
-  const request = { ...app.sender, max: 64, reports: [] };
-  assert.equal((await app.service.reportAttempts(request, { call })).claims, []);
-  assert.equal(app.rows('SELECT id FROM attempts'), [], 'nothing was sent');
-  only(await app.claim());
-});
-
 deliveries('what was claimed in the moment in which its sender left is due at once', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();

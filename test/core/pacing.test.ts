@@ -8,6 +8,7 @@ import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import { callerOf } from '../support/bare-store.ts';
 import { bootDeliveries, HOUR, OK, only, TYPE } from '../support/deliveries.ts';
+import { faultOf } from '../support/fault.ts';
 
 const pacing = suite('core/pacing');
 
@@ -59,6 +60,35 @@ pacing('a report brings word of a deletion, too', async () => {
     'claim',
   );
   assert.equal(await app.report([[ended, OK]]), { claims: [], goneWebhookIds: [gone.id] });
+});
+
+pacing('a report takes what is due with it, and no more than it asks for', async () => {
+  await using app = bootDeliveries();
+  await app.addWebhook();
+  for (let n = 0; n < 4; n += 1) app.emit();
+  const [first, ...others] = await app.claim(app.sender, 2);
+  const asked = { ...app.sender, max: 65, reports: [] };
+  assert.is((await faultOf(app.service.reportAttempts(asked, app.caller))).reason, 'INVALID_FIELD');
+  const { claims } = await app.report([[must(first, 'claim'), OK]], app.sender, 1);
+  assert.is(claims.length, 1);
+  assert.ok(claims[0]?.headers['webhook-signature']);
+  assert.equal(
+    app.states().map(({ state }) => state),
+    ['delivered', 'in_flight', 'in_flight', 'pending'],
+  );
+  await app.report([...others, ...claims].map((claim) => [claim, OK]));
+  assert.is(app.states()[3]?.['state'], 'pending', 'nothing was asked for');
+});
+
+pacing('what a report took for a sender that left is due at once', async () => {
+  await using app = bootDeliveries();
+  await app.addWebhook();
+  app.emit();
+  const call = { ...app.caller.call, signal: AbortSignal.abort(new Error('left')) };
+  const request = { ...app.sender, max: 64, reports: [] };
+  assert.equal((await app.service.reportAttempts(request, { call })).claims, []);
+  assert.equal(app.rows('SELECT id FROM attempts'), [], 'nothing was sent');
+  only(await app.claim());
 });
 
 pacing('what ended before the sender asked again needs no word', async () => {

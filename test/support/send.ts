@@ -30,7 +30,7 @@ export async function bootSend(setup: Setup = {}) {
   const guard = openGuard(cidrList(allow), resolve);
   const ca = isTrusted ? `${readFileSync(receiver.caPath, 'utf8')}\n${trust}` : undefined;
   const pools = opened.use(openPools(guard, ca));
-  const wire = { guard, pools, budget };
+  const wire = { pools, budget };
   const post = (endpoint = receiver.url, signal?: AbortSignal, own = budget) =>
     send(claimOf(endpoint), { ...wire, budget: own }, signal);
   const parts = opened.move();

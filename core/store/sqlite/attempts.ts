@@ -72,7 +72,7 @@ export function reportOps(tx: Tx): ReportOps {
       if (isCurrent) tallyOf(webhookId);
       return undefined;
     }
-    sql.endAttempt.run({ ...end, error: end.error || null, status: end.status || null, at });
+    endAttempt(end, at);
     const ok = outcome === 'ok';
     if (!isCurrent && (!ok || found.state === 'delivered')) return undefined;
     const tally = tallyOf(webhookId);
@@ -84,6 +84,12 @@ export function reportOps(tx: Tx): ReportOps {
     const next = afterFailure(end, tries + 1, at, must(sql.standing.get(deliveryId), 'webhook'));
     sql.move.run({ deliveryId, at, ...next });
     return disabled ? webhookId : undefined;
+  }
+
+  /** By place, as what runs for each delivery: names cost as much as the update. */
+  function endAttempt(end: AttemptEnd, at: number): void {
+    const { outcome, status, latencyMs, error, response, attemptId } = end;
+    sql.endAttempt.run(at, outcome, status || null, latencyMs, error || null, response, attemptId);
   }
 
   function handBack({ deliveryId, attemptId }: AttemptEnd, { tries }: Found, at: number): void {
@@ -148,11 +154,12 @@ function prepareAttempts({ db }: Tx) {
         done_at = ?
       WHERE id = ?`),
     forget: db.prepare<[number]>('DELETE FROM attempts WHERE id = ?'),
-    endAttempt: db.prepare<[object]>(`
+    endAttempt: db.prepare<
+      [number, string, number | null, number, string | null, Uint8Array, number]
+    >(`
       UPDATE attempts
-      SET ended_at = @at, outcome = @outcome, status = @status, latency_ms = @latencyMs,
-        error = @error, response = @response
-      WHERE id = @attemptId`),
+      SET ended_at = ?, outcome = ?, status = ?, latency_ms = ?, error = ?, response = ?
+      WHERE id = ?`),
     move: db.prepare<[object]>(`
       UPDATE deliveries
       SET state = @state, reason = @reason, due = @due, tries = @tries, lease_until = NULL,

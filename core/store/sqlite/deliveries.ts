@@ -45,9 +45,9 @@ export function deliveryOps(tx: Tx): DeliveryOps {
       const { id: deliveryId, eventId, body, claimSeq: lastSeq, lastAttempt } = row;
       const n = (lastAttempt ?? 0) + 1;
       const claimSeq = lastSeq + 1;
-      sql.take.run({ deliveryId, claimSeq, leaseUntil, senderId, instanceId });
-      const started = { deliveryId, n, trigger: triggerOf(row, n), endpoint, at };
-      const attemptId = Number(sql.startAttempt.run(started).lastInsertRowid);
+      sql.take.run(claimSeq, leaseUntil, senderId, instanceId, deliveryId);
+      const started = sql.startAttempt.run(deliveryId, n, triggerOf(row, n), endpoint, at);
+      const attemptId = Number(started.lastInsertRowid);
       return { deliveryId, claimSeq, attemptId, n, webhookId, endpoint, eventId, body };
     });
     sql.served.run(
@@ -156,14 +156,14 @@ function prepareClaims({ db }: Tx) {
   return {
     due: db.prepare<[object], Due>(DUE),
     pending: db.prepare<[string, number, number], Pending>(PENDING),
-    take: db.prepare<[object]>(`
+    take: db.prepare<[number, number, string, string, number]>(`
       UPDATE deliveries
-      SET state = 'in_flight', due = NULL, claim_seq = @claimSeq, lease_until = @leaseUntil,
-        sender_id = @senderId, instance_id = @instanceId
-      WHERE id = @deliveryId`),
-    startAttempt: db.prepare<[object]>(`
+      SET state = 'in_flight', due = NULL, claim_seq = ?, lease_until = ?, sender_id = ?,
+        instance_id = ?
+      WHERE id = ?`),
+    startAttempt: db.prepare<[number, number, string, string, number]>(`
       INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at)
-      VALUES (@deliveryId, @n, @trigger, @endpoint, @at)`),
+      VALUES (?, ?, ?, ?, ?)`),
     // Index webhooks_served.
     served: db.prepare<[number, string]>(`
       UPDATE webhooks
