@@ -27,6 +27,7 @@ import {
 } from './config.ts';
 import { locator } from './door.ts';
 import { clientErrors, rawAnswer } from './errors.ts';
+import type { HandOver } from './runner-child.ts';
 import { isWebSocket, openTunnels } from './tunnel.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { openGuard, type Resolve } from './webhooks/guard.ts';
@@ -46,6 +47,8 @@ export type GatewayParts = {
   clients: Clients;
   gatewayToken: string;
   log: Log;
+  /** Gives a connection to the runner in this service; absent where there is none. */
+  handOver?: HandOver;
   /** DNS, for tests. */
   resolve?: Resolve;
 };
@@ -66,7 +69,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     isDraining: () => isDraining,
   });
   const server = openServer(app.callback() as RequestListener);
-  const tunnels = openTunnels({ clients, locate: locator({ clients, gatewayToken }), log });
+  const tunnels = openTunnels({ ...parts, locate: locator(parts) });
   server.on('upgrade', tunnels.upgrade);
   server.listen(config.port, config.host);
   await once(server, 'listening');

@@ -6,9 +6,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../proto/env.ts';
+import { type HandedOver, isDoorOpened } from '../proto/handover.ts';
 import type { Log } from '../proto/log.ts';
 import { EXIT } from './exits.ts';
 
@@ -39,11 +41,19 @@ const KEPT = ['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN'].flatMap((name) => [name,
 const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];
 
 export type RunnerChild = {
+  /**
+   * Gives the runner a connection, with what it is to read first. False when that door is not its:
+   * the connection is as it was.
+   */
+  handOver: HandOver;
   /** Resolves with the exit code of a runner that refuses to start; its own words are on stderr. */
   refused: Promise<number>;
   /** Asks it to drain; kills it when it does not end. */
   close(): Promise<void>;
 };
+
+/** `said` is asked for when the connection goes. */
+export type HandOver = (address: string, socket: Socket, said: () => Buffer) => boolean;
 
 /** Starts a runner and keeps one running. `command` is what node runs; tests give their own. */
 export function keepRunner(
@@ -54,6 +64,7 @@ export function keepRunner(
   const closing = new AbortController();
   const refused = Promise.withResolvers<number>();
   let child: ChildProcess | undefined;
+  let door: string | undefined;
 
   const keep = async () => {
     for (let backoffMs = BACKOFF_MIN_MS; !closing.signal.aborted; ) {
@@ -63,7 +74,11 @@ export function keepRunner(
         // Its logs go to stderr as ours do; stdout is for what a person asked.
         stdio: ['ignore', 2, 2, 'ipc'],
       });
+      child.on('message', (message) => {
+        if (isDoorOpened(message)) door = message.address;
+      });
       const [code, signal] = await ended(child);
+      door = undefined;
       if (closing.signal.aborted) return;
       if (REFUSALS.includes(code ?? 0)) return refused.resolve(code ?? EXIT.operator);
       if (performance.now() - startedAt > LIVED_MS) backoffMs = BACKOFF_MIN_MS;
@@ -76,6 +91,16 @@ export function keepRunner(
 
   return {
     refused: refused.promise,
+    handOver(address, socket, said) {
+      if (address !== door || !child?.connected) return false;
+      const message: HandedOver = { type: 'connection', said: said().toString('base64') };
+      // Node would ask the runner for this socket's end when the server closes, and wait for ever
+      // for one that has died (Server.close, with no worker left)
+      Object.assign(socket, { server: undefined });
+      // an error is the runner's end, and the session's with it: the client's socket closes too
+      child.send(message, socket, { keepOpen: false }, () => socket.destroy());
+      return true;
+    },
     async close() {
       closing.abort();
       child?.kill('SIGTERM');

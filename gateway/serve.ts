@@ -8,7 +8,7 @@ import { type Log, openLog } from '../proto/log.ts';
 import { type GatewayConfig, gatewayConfig } from './config.ts';
 import { askedToEnd, coreFailure, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
-import { keepRunner } from './runner-child.ts';
+import { type HandOver, keepRunner, type RunnerChild } from './runner-child.ts';
 import { gatewayTokenOf } from './token.ts';
 
 type Core = Awaited<ReturnType<typeof import('../core/main.ts')['startCore']>>;
@@ -23,11 +23,10 @@ export async function serve(env: Env): Promise<number> {
   const config = gatewayConfig(env);
   const { core } = await openCore(env);
   const log = openLog({ role: 'serve', level: config.logLevel });
-  const gateway = await openGateway(config, core);
-  const runner = keepRunner(
-    { ...env, TABERN_DATA: config.dataDir, TABERN_CORE: core.address },
-    log,
-  );
+  let runner: RunnerChild | undefined;
+  const handOver: HandOver = (...connection) => runner?.handOver(...connection) ?? false;
+  const gateway = await openGateway(config, { core, handOver });
+  runner = keepRunner({ ...env, TABERN_DATA: config.dataDir, TABERN_CORE: core.address }, log);
   announce(config.publicUrl ?? gateway.url, core);
 
   const end = await Promise.race([asked, runner.refused]);
@@ -59,11 +58,14 @@ async function openCore(env: Env): Promise<{ core: Core; log: Log }> {
   }
 }
 
-async function openGateway(config: GatewayConfig, core: Core) {
+async function openGateway(
+  config: GatewayConfig,
+  { core, handOver }: { core: Core; handOver: HandOver },
+) {
   try {
     const log = openLog({ role: 'gateway', level: config.logLevel });
     const gatewayToken = gatewayTokenOf(config);
-    return await startGateway(config, { clients: core.clients, gatewayToken, log });
+    return await startGateway(config, { clients: core.clients, gatewayToken, log, handOver });
   } catch (error) {
     // The next start is not the first: a key that is not shown now is lost.
     if (core.firstStart?.isPreset === false) process.stdout.write(facts(core.firstStart));

@@ -1,12 +1,12 @@
 /**
  * WebSocket upgrades: /connect and / drive a session, /view watches one.
- *   asked -> located (core says where it is; a session without a Chrome is waited for) -> dialled
- *   -> spliced -> closed
+ *   asked -> located (core says where it is; a session without a Chrome is waited for)
+ *   -> handed over, when its runner is in this service | dialled -> spliced -> closed
  * The upgrade is replayed at the runner's door, and its answer is the client's: from then on bytes
- * pass unread. What is refused before gets the table's answer, readable on the upgrade. Origin is
- * not looked at: the key in the address is the whole right, and no cookie gives any. A drain
- * refuses what is not spliced yet and closes our half of the others: their runner tells the clients
- * 1001.
+ * pass unread, or do not pass here at all. What is refused before gets the table's answer, readable
+ * on the upgrade. Origin is not looked at: the key in the address is the whole right, and no cookie
+ * gives any. A drain refuses what is not spliced yet and closes our half of the others: their
+ * runner tells the clients 1001.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -24,6 +24,7 @@ import {
 import { credentialOf, presentedBy, targetOf, viewerOf } from './credentials.ts';
 import { dial, type Locate, type Place } from './door.ts';
 import { rawAnswer } from './errors.ts';
+import type { HandOver } from './runner-child.ts';
 import { splice } from './splice.ts';
 
 export type Tunnels = {
@@ -33,7 +34,12 @@ export type Tunnels = {
   close(): Promise<void>;
 };
 
-type Options = { clients: Pick<Clients, 'sessions'>; locate: Locate; log: Log };
+type Options = {
+  clients: Pick<Clients, 'sessions'>;
+  locate: Locate;
+  handOver?: HandOver;
+  log: Log;
+};
 
 /** Which requests are taken out of HTTP; any other Upgrade is ignored, as RFC 9110 7.8 allows. */
 export function isWebSocket({ headers }: IncomingMessage): boolean {
@@ -50,10 +56,12 @@ export function openTunnels(options: Options): Tunnels {
     using early = openEarly(socket, head);
     try {
       const signal = AbortSignal.any([draining.signal, early.gone]);
-      const { upstream, replay } = await reach(request, { ...options, requestId, signal });
+      const { place, replay } = await reach(request, { ...options, requestId, signal });
+      const said = () => Buffer.concat([replay, early.take()]);
+      if (options.handOver?.(place.address, socket, said)) return;
+      const upstream = await dial(place.address, signal);
       const { closed } = keepUntilClosed(upstream, upstreams);
-      upstream.write(replay);
-      upstream.write(early.take());
+      upstream.write(said());
       await splice(socket, upstream);
       await closed;
     } catch (error) {
@@ -93,11 +101,11 @@ function keepUntilClosed(socket: Socket, all: Set<Socket>): { closed: Promise<vo
   return { closed };
 }
 
-/** A connection to the door of the session that was asked for, and what to say there. */
+/** Where the session is that was asked for, and what to say there. */
 async function reach(
   request: IncomingMessage,
   options: Options & { requestId: string; signal: AbortSignal },
-): Promise<{ upstream: Socket; replay: string }> {
+): Promise<{ place: Place; replay: Buffer }> {
   const { clients, locate, requestId, signal } = options;
   const target = targetOf(request);
   const isView = target.pathname === '/view';
@@ -107,9 +115,8 @@ async function reach(
   checkHandshake(request);
   const presented = isView ? viewerOf(target) : presentedBy(request, target, requestId);
   const place = await locate(await credentialOf(presented, clients, signal), signal);
-  const upstream = await dial(place.address, signal);
   const path = isView ? viewPath(target, place) : `/connect?${keyOf(place)}`;
-  return { upstream, replay: replayOf(request, path) };
+  return { place, replay: replayOf(request, path) };
 }
 
 /** What the runner's WebSocket server would refuse without our body. RFC 6455 4.2.1. */
@@ -134,7 +141,7 @@ function viewPath({ searchParams }: URL, place: Place): string {
 }
 
 /** Without extensions: compression costs 25 times the CPU (browser.md 2) and is of no use here. */
-function replayOf({ headers }: IncomingMessage, path: string): string {
+function replayOf({ headers }: IncomingMessage, path: string): Buffer {
   const protocol = headers['sec-websocket-protocol'];
   const lines = [
     `GET ${path} HTTP/1.1`,
@@ -145,7 +152,7 @@ function replayOf({ headers }: IncomingMessage, path: string): string {
     `Sec-WebSocket-Key: ${headers['sec-websocket-key']}`,
     ...(protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
   ];
-  return `${lines.join('\r\n')}\r\n\r\n`;
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
 type Early = Disposable & {

@@ -23,8 +23,9 @@ import { openBundles } from './bundles.ts';
 import { ChromeNotFound } from './chrome/find.ts';
 import { type Config, readConfig } from './config.ts';
 import { openDoor } from './door.ts';
-import { runInvocation } from './invocation.ts';
 import { openFilters } from './filters.ts';
+import { takeHanded } from './handed.ts';
+import { runInvocation } from './invocation.ts';
 import { closeInherited } from './jail/inherited.ts';
 import { JailError } from './jail/ladder.ts';
 import { openLeases } from './leases.ts';
@@ -110,6 +111,7 @@ async function lease(options: {
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
   const runner = { runnerId: await runnerId(config.dataDir), instanceId: randomUUID() };
   await using door = await openDoor({ where: config.listen ?? join(runDir, 'door.sock'), log });
+  takeHanded(door);
   const self = { ...runner, address: door.address };
   const leaseMs = await register(core, self, { log, ends });
   if (leaseMs === undefined) return;

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -74,6 +76,32 @@ test('a runner sees its part of the environment and no key of the operator', () 
   };
   const { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME } = env;
   assert.equal(runnerEnv(env), { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME });
+});
+
+/** Says where its door is; answers what is handed over with what was said first, then dies. */
+const DOOR = `process.send({ type: 'door', address: 'unix:/door' });
+  process.on('message', ({ said }, socket) => {
+    socket.end('taken: ' + Buffer.from(said, 'base64'), () => process.kill(process.pid, 'SIGKILL'));
+  });`;
+
+test('a connection goes to the runner that has the door, and to no other', async () => {
+  await using kept = await keep(DOOR);
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1' });
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  const said = () => Buffer.from('first');
+  assert.not.ok(kept.runner.handOver('unix:/other', socket, said));
+  await until(() => kept.runner.handOver('unix:/door', socket, said));
+  let text = '';
+  for await (const part of client) text += part;
+  assert.is(text, 'taken: first');
+  // node waits for ever for the sockets of a child that was killed, when it counts them as its own
+  const closed = once(server, 'close');
+  server.close();
+  await closed;
 });
 
 test.run();
