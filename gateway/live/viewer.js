@@ -4,6 +4,7 @@
  * window that embeds this one is told by the message that the reference's viewer posts.
  */
 import { openConnection } from './connection.js';
+import { openDialog } from './dialog.js';
 import { openFrame } from './frame.js';
 import { watchKeyboard } from './keyboard.js';
 import { watchPointer } from './pointer.js';
@@ -25,6 +26,7 @@ const connection = openConnection(query, {
   open: () => cover(undefined),
   broken: () => cover('Reconnecting…'),
   gone(reason) {
+    dialog.show(null);
     cover(`${reason.charAt(0).toUpperCase()}${reason.slice(1)}`);
     parent.postMessage(GONE, '*');
   },
@@ -36,6 +38,7 @@ const connection = openConnection(query, {
   },
 });
 const { send } = connection;
+const dialog = openDialog({ byId, send, isReadOnly });
 const frame = query.getAll('navbar').includes('false') ? undefined : framed();
 if (!isReadOnly) {
   const focus = () => keys.focus({ preventScroll: true });
@@ -57,6 +60,9 @@ function hear(message) {
     case 'tabs':
       frame?.show(message.tabs);
       cover(message.tabs.length === 0 ? 'No tab is open.' : undefined);
+      break;
+    case 'dialog':
+      dialog.show(message.dialog);
       break;
     case 'notice':
       note(message.text);

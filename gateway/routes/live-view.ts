@@ -24,6 +24,7 @@ const FILES = {
   'viewer.css': 'text/css; charset=utf-8',
   'viewer.js': 'text/javascript; charset=utf-8',
   'connection.js': 'text/javascript; charset=utf-8',
+  'dialog.js': 'text/javascript; charset=utf-8',
   'frame.js': 'text/javascript; charset=utf-8',
   'keyboard.js': 'text/javascript; charset=utf-8',
   'pointer.js': 'text/javascript; charset=utf-8',

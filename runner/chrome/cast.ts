@@ -20,9 +20,14 @@ export type Frame = {
   height: number;
 };
 
+/** What a page asks its user, and waits for. */
+export type Dialog = { kind: string; message: string; text: string };
+
 export type Watcher = {
   /** Another picture than the last; `latest` is it. */
   onFrame(): void;
+  /** Another dialog than before, or none; `dialog` is it. */
+  onDialog(): void;
   /** Whether it could take one now. */
   isReady(): boolean;
 };
@@ -31,6 +36,13 @@ export type Cast = {
   /** For input; the pictures' own. */
   readonly session: TargetSession;
   readonly latest: Frame | undefined;
+  /** Known once somebody would answer it. */
+  readonly dialog: Dialog | undefined;
+  /**
+   * Somebody is there who can answer the page's dialogs: without, headless shell answers them itself
+   * when no client does, and Chromium shows them to nobody.
+   */
+  answerDialogs(): Promise<void>;
   watch(watcher: Watcher): Disposable;
   /** To be called when a watcher has become ready. */
   resume(): void;
@@ -84,6 +96,7 @@ class Screencast implements Cast, AsyncDisposable {
   readonly session: Attached;
   readonly #watchers = new Set<Watcher>();
   #latest: Frame | undefined;
+  #dialog: Dialog | undefined;
   #castId: unknown;
   /** Pictures that Chrome waits to hear of. */
   #owed = 0;
@@ -93,10 +106,23 @@ class Screencast implements Cast, AsyncDisposable {
   constructor(session: Attached) {
     this.session = session;
     session.on('Page.screencastFrame', (params) => this.#take(params));
+    session.on('Page.javascriptDialogOpening', (params) => {
+      const { type: kind, message, defaultPrompt = '' } = params;
+      this.#ask({ kind: String(kind), message: String(message), text: String(defaultPrompt) });
+    });
+    session.on('Page.javascriptDialogClosed', () => this.#ask(undefined));
   }
 
   get latest(): Frame | undefined {
     return this.#latest;
+  }
+
+  get dialog(): Dialog | undefined {
+    return this.#dialog;
+  }
+
+  async answerDialogs(): Promise<void> {
+    await this.session.call('Page.enable');
   }
 
   watch(watcher: Watcher): Disposable {
@@ -116,6 +142,11 @@ class Screencast implements Cast, AsyncDisposable {
     clearTimeout(this.#timer);
     this.#owed = 0;
     await this.session[Symbol.asyncDispose](); // the screencast ends with it
+  }
+
+  #ask(dialog: Dialog | undefined): void {
+    this.#dialog = dialog;
+    for (const watcher of this.#watchers) watcher.onDialog();
   }
 
   #take(params: Record<string, unknown>): void {

@@ -42,6 +42,10 @@ export function actions(
         return void run(() => goInHistory(session, said.by));
       case 'reload':
         return void run(() => session.call('Page.reload'));
+      case 'dialog': {
+        const { accept, text: promptText } = said;
+        return void run(() => session.call('Page.handleJavaScriptDialog', { accept, promptText }));
+      }
       case 'tab':
         if (openOf(pages, said.id) === undefined) return;
         pages.activate(said.id);

@@ -30,7 +30,8 @@ export type Said =
   | { kind: 'navigate'; url: string }
   | { kind: 'history'; by: -1 | 1 }
   | { kind: 'reload' }
-  | { kind: 'tab'; id: string };
+  | { kind: 'tab'; id: string }
+  | { kind: 'dialog'; accept: boolean; text: string };
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -64,6 +65,12 @@ export function readMessage(text: string): Said | undefined {
     case 'tab': {
       const id = short(fields['id'], NAME_MAX_CHARS);
       return id === undefined ? undefined : { kind: 'tab', id };
+    }
+    case 'dialog': {
+      const { accept } = fields;
+      const text = short(fields['text'], TEXT_MAX_CHARS);
+      if (typeof accept !== 'boolean' || text === undefined) return undefined;
+      return { kind: 'dialog', accept, text };
     }
     default:
       return undefined;

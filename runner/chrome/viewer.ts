@@ -1,7 +1,7 @@
 /**
  * One viewer of a live view: its socket, the tab that it is shown, its input.
  *   open -> left (by either side, once)
- * To it: JSON {type: 'tabs' | 'size' | 'notice'}, and each picture as one binary message. From it:
+ * To it: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, and each picture as one binary message. From it:
  * viewer-input.ts. It acknowledges each picture when it is drawn; two may be on their way.
  */
 import type { RawData, WebSocket } from 'ws';
@@ -21,6 +21,7 @@ const TABS_EVERY_MS = 100;
 const TABS_MAX = 100;
 const TITLE_MAX_CHARS = 256;
 const URL_MAX_CHARS = 2_048;
+const DIALOG_MAX_CHARS = 4_096;
 /** Ours: a hand makes 150 a second, with the acknowledgements of pictures. */
 const MESSAGES_PER_S = 400;
 /** A close that is not answered. */
@@ -100,13 +101,20 @@ class OneViewer implements Viewer, Watcher {
     this.#offer();
   }
 
+  onDialog(): void {
+    const dialog = this.#cast?.cast.dialog;
+    const message = dialog?.message.slice(0, DIALOG_MAX_CHARS);
+    const text = dialog?.text.slice(0, DIALOG_MAX_CHARS);
+    this.#send({ type: 'dialog', dialog: dialog ? { ...dialog, message, text } : null });
+  }
+
   isReady(): boolean {
     const { socket } = this.#options;
     return this.#inFlight < FRAMES_IN_FLIGHT_MAX && socket.bufferedAmount < BEHIND_BYTES;
   }
 
   async #show(page: Page): Promise<void> {
-    const { casts, target, log } = this.#options;
+    const { casts, target, isReadOnly, log } = this.#options;
     try {
       const cast = await casts.take(page.targetId);
       if (this.#shown !== page) {
@@ -122,9 +130,14 @@ class OneViewer implements Viewer, Watcher {
         },
       };
       this.onFrame();
-      // it may be hidden, and a hidden tab paints nothing
-      if (target)
-        await cast.cast.session.call('Emulation.setFocusEmulationEnabled', { enabled: true });
+      this.onDialog();
+      const { session } = cast.cast;
+      // rejects where the page hangs, or waits in a dialog
+      await Promise.allSettled([
+        // it may be hidden, and a hidden tab paints nothing
+        target && session.call('Emulation.setFocusEmulationEnabled', { enabled: true }),
+        isReadOnly || cast.cast.answerDialogs(),
+      ]);
     } catch (error) {
       // a page that closed meanwhile: its viewers are told of the change
       if (this.#shown !== page || !openOf(this.#options.pages, page.targetId)) return;

@@ -3,6 +3,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/must.ts';
+import { attach } from '../../../runner/chrome/attached.ts';
 import { until } from '../../support/poll.ts';
 import { LIMIT_MS, look, NOW, openLiveLab, untilSees, type Viewing } from './viewers.ts';
 
@@ -143,6 +144,27 @@ test('the address bar opens what a client may open, and nothing else', async () 
   const before = lab.asked.length;
   viewing.send({ type: 'reload' });
   await until(() => lab.asked.length > before, LIMIT_MS);
+});
+
+test('a viewer answers what the page asks and nobody else does', async () => {
+  await using lab = await openLiveLab();
+  const viewing = await look(lab.viewUrl);
+  const [{ targetId }] = (await lab.chrome.pipe.call('Target.getTargets'))['targetInfos'] as [
+    { targetId: string },
+  ];
+  await using page = await attach(lab.chrome.pipe, targetId);
+  await until(() => viewing.frames.length > 0, LIMIT_MS);
+  await page.call('Runtime.evaluate', {
+    expression: 'setTimeout(() => (told = prompt("?", "x")))',
+  });
+  await until(() => viewing.dialog !== null, LIMIT_MS);
+  assert.equal(viewing.dialog, { kind: 'prompt', message: '?', text: 'x' });
+  const other = await look(lab.viewUrl); // comes while it waits
+  await until(() => other.dialog !== null, LIMIT_MS);
+  viewing.send({ type: 'dialog', accept: true, text: 'the answer' });
+  await until(() => viewing.dialog === null && other.dialog === null, LIMIT_MS);
+  const { result } = await page.call('Runtime.evaluate', { expression: 'told' });
+  assert.is((result as { value: string }).value, 'the answer');
 });
 
 test('a viewer that may only watch changes nothing', async () => {

@@ -51,6 +51,8 @@ test('what is no input is read as well', () => {
   assert.equal(read({ type: 'reload' }), { kind: 'reload' });
   assert.equal(read({ type: 'history', by: -1 }), { kind: 'history', by: -1 });
   assert.equal(read({ type: 'tab', id: 'x' }), { kind: 'tab', id: 'x' });
+  const answer = { accept: true, text: 'x' };
+  assert.equal(read({ type: 'dialog', ...answer }), { kind: 'dialog', ...answer });
   assert.equal(read({ type: 'navigate', url: 'x' }), { kind: 'navigate', url: 'x' });
 });
 
@@ -82,6 +84,10 @@ test('a field that is missing, of another type, or out of bounds is no message',
     { ...TOUCH, points: [{ x: 1, y: 2 }] },
     { ...TOUCH, points: Array.from({ length: 17 }, () => ({ x: 1, y: 2, id: 0 })) },
     ...[{ type: 'history', by: 2 }, { type: 'tab' }, { type: 'text' }, { type: 'navigate' }],
+    ...[
+      { type: 'dialog', accept: 1, text: '' },
+      { type: 'dialog', accept: true },
+    ],
     { type: 'text', text: 'x'.repeat((256 << 10) + 1) },
     ...[{}, [], null, 1, 'ack', { type: 'toString' }],
   ];

@@ -24,6 +24,7 @@ export type Viewing = {
   tabs: Tab[];
   size: { width: number; height: number } | undefined;
   notices: string[];
+  dialog: { kind: string; message: string; text: string } | null;
   /** Acknowledges each frame, until told otherwise. */
   acks: boolean;
   send(message: object): void;
@@ -57,7 +58,7 @@ export async function look(url: string): Promise<Viewing> {
   const closed = Promise.withResolvers<{ code: number; reason: string }>();
   socket.on('close', (code, reason) => closed.resolve({ code, reason: reason.toString() }));
   const viewing: Viewing = {
-    ...{ socket, frames: [], tabs: [], size: undefined, notices: [], acks: true },
+    ...{ socket, frames: [], tabs: [], size: undefined, notices: [], dialog: null, acks: true },
     send: (message) => socket.send(JSON.stringify(message)),
     closed: closed.promise,
   };
@@ -76,10 +77,12 @@ function hear(viewing: Viewing, bytes: RawData, isBinary: boolean): void {
     type: string;
     tabs: Tab[];
     text: string;
+    dialog: Viewing['dialog'];
     width: number;
     height: number;
   };
   if (message.type === 'tabs') viewing.tabs = message.tabs;
+  else if (message.type === 'dialog') viewing.dialog = message.dialog;
   else if (message.type === 'notice') viewing.notices.push(message.text);
   else viewing.size = { width: message.width, height: message.height };
 }
