@@ -25,6 +25,7 @@ import { type PartsDeps, partsOf } from './parts.ts';
 import type { Recordings } from './recordings.ts';
 import { openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
+import { SessionUnfit } from './unfit.ts';
 
 /** WebSocket close codes; the meaning stands in the reason. */
 const NORMAL = 1000;
@@ -184,6 +185,7 @@ function failureOf(
 ): Outcome {
   if (deadline.aborted) return failure('TIMED_OUT', TIMED_OUT);
   if (signal.aborted) return failure('INTERNAL_ERROR', 'the runner ended before the handler began');
+  if (error instanceof SessionUnfit) return failure('INTERNAL_ERROR', error.message);
   log.error({ err: error }, 'an invocation could not start');
   return failure('INTERNAL_ERROR', 'the browser or the function could not be started');
 }

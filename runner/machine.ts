@@ -14,6 +14,7 @@ import { canNest } from './jail/bwrap.ts';
 import { openEgress } from './jail/egress.ts';
 import { type Jail, openJail } from './jail/ladder.ts';
 import { openOutlet } from './outlet.ts';
+import { SessionUnfit } from './unfit.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
@@ -52,7 +53,9 @@ export async function openMachine(options: {
   const launch = async ({ engine: kind, ...wanted }: TakeOptions): Promise<Chrome> => {
     const { invocations, all } = engines;
     const engine = kind === undefined ? invocations : all.find((one) => one.kind === kind);
-    if (engine === undefined) throw new Error(`no ${kind} on this machine`);
+    if (engine === undefined) {
+      throw new SessionUnfit(`the session needs ${kind}, which its runner does not have`);
+    }
     return await launchChrome({
       engine,
       jail,

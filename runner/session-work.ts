@@ -18,6 +18,7 @@ import { type PartsDeps, partsOf } from './parts.ts';
 import type { Recordings } from './recordings.ts';
 import { retried } from './retry.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
+import { SessionUnfit } from './unfit.ts';
 import { type End, type Life, onAbort, openLife, type SessionTimes } from './session-life.ts';
 
 export type SessionDeps = {
@@ -130,6 +131,7 @@ async function hold(
 /** What kept it from beginning: its end came first, or it is our failure. */
 async function failure(error: unknown, life: Life, deps: WorkDeps): Promise<End> {
   if (life.over.aborted) return await life.ended;
+  if (error instanceof SessionUnfit) return { ...FAILED, reason: error.message };
   deps.log.error({ err: error }, 'a session could not start');
   return FAILED;
 }

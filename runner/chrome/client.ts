@@ -23,6 +23,8 @@ const REFUSED = -32000;
 const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
 const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');
 const CLOSING_BRACE = 0x7d;
+const ATTACH = 'Target.attachToBrowserTarget';
+const CREATE = 'Target.createBrowserContext';
 const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
@@ -78,6 +80,8 @@ export function openClient(options: ClientOptions): RelayClient {
   const watch = watcher({
     own: (id, parent, target) => own(id, tap && pageOf(tap, target, owned.get(parent))),
     disown,
+    // before the client hears of it: what it says about downloads itself comes after this
+    made: (browserContextId) => void keepDownloads(chrome, browserContextId),
   });
   const answer = (command: Partial<Command>, body: object, session: Owned): void => {
     const { id, sessionId } = command;
@@ -145,28 +149,40 @@ type TargetInfo = { targetId: string; type: string };
 type Watcher = {
   own(id: string, parent: string, target: TargetInfo | undefined): void;
   disown(id: string): void;
+  made(browserContextId: string): void;
 };
 
 /** Learns of sessions that come and go; parses those few messages only. */
-function watcher({ own, disown }: Watcher) {
-  /** `session id` of calls on their way: only the answer names a browser's new session. */
-  const attaching = new Set<string>();
+function watcher({ own, disown, made }: Watcher) {
+  /** Method by `session id` of calls on their way: only the answer names what is new. */
+  const awaited = new Map<string, string>();
   const watch = (raw: Buffer, id: string): void => {
     if (startsWith(raw, ATTACHED)) {
       const { sessionId, targetInfo } = membersOf(raw, 'params');
       own(String(sessionId), id, targetInfo as TargetInfo | undefined);
     } else if (startsWith(raw, DETACHED)) {
       disown(String(membersOf(raw, 'params')['sessionId']));
-    } else if (attaching.size > 0) {
+    } else if (awaited.size > 0) {
       const call = /^\{"id":(\d+),"result"/.exec(raw.toString('latin1', 0, 40))?.[1];
-      if (call === undefined || !attaching.delete(`${id} ${call}`)) return;
-      own(String(membersOf(raw, 'result')['sessionId']), id, undefined);
+      const method = awaited.get(`${id} ${call}`);
+      if (method === undefined) return;
+      awaited.delete(`${id} ${call}`);
+      const { sessionId, browserContextId } = membersOf(raw, 'result');
+      if (method === ATTACH) own(String(sessionId), id, undefined);
+      else made(String(browserContextId));
     }
   };
   watch.sent = ({ id, method }: Command, sessionId: string): void => {
-    if (method === 'Target.attachToBrowserTarget') attaching.add(`${sessionId} ${id}`);
+    if (method === ATTACH || method === CREATE) awaited.set(`${sessionId} ${id}`, method);
   };
   return watch;
+}
+
+/** As of the default context; rejects when the context or Chrome is gone, which is as good. */
+async function keepDownloads({ pipe, paths }: Relayed, browserContextId: string): Promise<void> {
+  const behavior = { behavior: 'allowAndName', downloadPath: paths.downloads };
+  const params = { ...behavior, eventsEnabled: true, browserContextId };
+  await pipe.call('Browser.setDownloadBehavior', params).catch(() => undefined);
 }
 
 /** Frames and workers belong to the page above them; what stands above all pages counts as 0. */

@@ -21,6 +21,8 @@ export type FlagFacts = {
   hasSmallShm: boolean;
   /** A session asked for it. */
   ignoreCertificateErrors: boolean;
+  /** An extension to load, as Chrome sees it; full Chromium only. */
+  extension: string | undefined;
 };
 
 /** Only the last --disable-features counts, so all of them stand here. */
@@ -38,7 +40,7 @@ const DISABLED_FEATURES: Readonly<Record<Engine['kind'], readonly string[]>> = {
 };
 
 export function chromeFlags(facts: FlagFacts): string[] {
-  const { engine, profile, cache, proxyPort, hasSandbox, hasSmallShm } = facts;
+  const { engine, profile, cache, proxyPort, hasSandbox, hasSmallShm, extension } = facts;
   const height = WINDOW.height + (engine.kind === 'chromium' ? TOOLBAR_HEIGHT : 0);
   return [
     '--remote-debugging-pipe', // no port that others could reach; Chrome ends when the pipe does
@@ -47,7 +49,9 @@ export function chromeFlags(facts: FlagFacts): string[] {
     ...(hasSandbox ? [] : ['--no-sandbox']),
     ...(hasSmallShm ? ['--disable-dev-shm-usage'] : []), // pages crash when shared memory is full
     `--user-data-dir=${profile}`,
-    `--disk-cache-dir=${cache}`, // outside the profile: 56 of 64 MB of a used one are cache
+    // outside the profile: 56 of 64 MB of a used one are cache. With it in the shell, the pages of
+    // every browser context but the first wait for the network without end (Chromium 156)
+    ...(engine.kind === 'chromium' ? [`--disk-cache-dir=${cache}`] : []),
     `--window-size=${WINDOW.width},${height}`,
     `--proxy-server=127.0.0.1:${proxyPort}`, // the only way out
     '--proxy-bypass-list=<-loopback>', // without it loopback addresses pass the proxy by
@@ -62,6 +66,9 @@ export function chromeFlags(facts: FlagFacts): string[] {
     '--disable-component-update', // phones home
     '--disable-sync', // phones home
     '--disable-breakpad', // crash dumps hold pages
+    ...(extension === undefined
+      ? []
+      : [`--load-extension=${extension}`, `--disable-extensions-except=${extension}`]),
     '--no-first-run', // a page nobody asked for
     '--no-default-browser-check', // likewise
     '--noerrdialogs', // nobody could close them

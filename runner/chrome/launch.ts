@@ -15,6 +15,8 @@ import { must } from '../../proto/must.ts';
 import type { Egress } from '../jail/egress.ts';
 import { openInlet, takeInlet } from '../jail/inlet.ts';
 import type { Exit, Jail, Jailed } from '../jail/ladder.ts';
+import { SessionUnfit } from '../unfit.ts';
+import { extensionLoaded, type LoadedExtension, ownExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import { watchHeart } from './heartbeat.ts';
 import { openPipe, type Pipe } from './pipe.ts';
@@ -40,6 +42,8 @@ export type LaunchOptions = {
   log: Log;
   /** A user-data directory of the caller's, who keeps it; else a fresh one, which goes. */
   profileDir?: string;
+  /** To be loaded before it is ready; for full Chromium. */
+  extension?: LoadedExtension;
   /** Any certificate will do. */
   ignoreCertificateErrors?: boolean;
   /** It steps back behind the Chromes of sessions. */
@@ -71,7 +75,9 @@ export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
   const dir = join(runDir, `chrome-${id}`);
   try {
     await Promise.all(DIRS.map((name) => mkdir(join(dir, name), { recursive: true, mode: 0o700 })));
-    return await launchIn({ ...options, id, dir, profileDir: profileDir ?? join(dir, 'profile') });
+    const extension = options.extension && (await ownExtension(options.extension, dir));
+    const place = { ...options, id, dir, profileDir: profileDir ?? join(dir, 'profile') };
+    return await launchIn({ ...place, ...(extension && { extension }) });
   } catch (error) {
     egress.close();
     await rm(dir, RM);
@@ -111,10 +117,13 @@ async function launchIn(place: Place): Promise<Chrome> {
     await pipe.call('Browser.setDownloadBehavior', {
       behavior: 'allowAndName',
       downloadPath: paths.downloads,
+      eventsEnabled: true,
     });
+    if (place.extension) await extensionLoaded(pipe, place.extension);
   } catch (error) {
     jailed.kill();
     await exited;
+    if (error instanceof SessionUnfit) throw error;
     const said = stderr().trim().slice(-1000) || 'nothing';
     throw new Error(`Chrome did not start: ${String(error)}; it said: ${said}`, { cause: error });
   }

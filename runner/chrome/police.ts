@@ -27,11 +27,12 @@ export type Beat = {
 };
 
 const ALLOW: Verdict = { kind: 'allow' };
+/** Where clients find what was uploaded for a session. Source: reference.md 1.2. */
+const UPLOADS = '/tmp/.uploads';
 
 const REFUSED_DOMAINS: Readonly<Record<string, string>> = {
   SystemInfo: 'it tells the command line and the machine',
   Tethering: 'it opens ports',
-  Extensions: 'it reads a directory of the machine',
   PWA: 'it installs applications on the machine',
   Cast: 'it looks for devices on the network',
   CrashReportContext: 'it tells what crash reports carry',
@@ -48,6 +49,8 @@ const REFUSED: Readonly<Record<string, string>> = {
   'Target.sendMessageToTarget': 'it would carry commands past these rules: use flat sessions',
   'Target.setRemoteLocations': 'it dials addresses',
   'Target.openDevTools': 'it opens a window of the browser',
+  'Extensions.loadUnpacked': 'it reads a directory of the machine',
+  'Extensions.uninstall': 'the extension is part of the session',
   'Memory.simulatePressureNotification': 'it disturbs every client',
   'Memory.setPressureNotificationsSuppressed': 'it disturbs every client',
   'Memory.getBrowserSamplingProfile': 'it tells about the browser process',
@@ -86,10 +89,11 @@ const CHECKED: Readonly<Record<string, Check>> = {
     if (!proxyServer && !proxyBypassList) return ALLOW;
     return refuse(command, 'a proxy of its own (direct://) would lead past the egress rules');
   },
-  'DOM.setFileInputFiles': (command, beat) => files(command, command.params?.['files'], beat),
+  'DOM.setFileInputFiles': (command, beat) =>
+    files(command, command.params?.['files'], beat, (placed) => ({ files: placed })),
   'Input.dispatchDragEvent': (command, beat) => {
     const data = command.params?.['data'] as { files?: unknown } | undefined;
-    return files(command, data?.files, beat);
+    return files(command, data?.files, beat, (placed) => ({ data: { ...data, files: placed } }));
   },
   'Tracing.start': (command) => {
     const { perfettoConfig, tracingBackend } = command.params ?? {};
@@ -158,15 +162,30 @@ export function isOpenUrl(text: string): boolean {
   return SCHEMES.has(parsed.protocol);
 }
 
-/** Both commands read any file that Chrome can: only the session's uploads are named freely. */
-function files(command: Command, named: unknown, beat: Beat): Verdict {
+/**
+ * Both commands read any file that Chrome can: only the session's uploads are named freely. Clients
+ * know them by UPLOADS, whatever the directory's name is.
+ */
+function files(
+  command: Command,
+  named: unknown,
+  { uploads }: Beat,
+  params: (placed: string[]) => Record<string, unknown>,
+): Verdict {
   if (named === undefined) return ALLOW;
-  const isOpen = Array.isArray(named) && named.every((path) => isBelow(beat.uploads, path));
-  return isOpen
+  const all: unknown[] = Array.isArray(named) ? named : [undefined];
+  const placed = all.flatMap((path) => {
+    if (isBelow(uploads, path)) return [path];
+    return isBelow(UPLOADS, path) ? [uploads + path.slice(UPLOADS.length)] : [];
+  });
+  if (placed.length < all.length) {
+    return refuse(command, `only files below ${UPLOADS} can be given to a page`);
+  }
+  return placed.every((path, index) => path === all[index])
     ? ALLOW
-    : refuse(command, `only files below ${beat.uploads} can be given to a page`);
+    : withParams(command, params(placed));
 }
 
-function isBelow(dir: string, path: unknown): boolean {
+function isBelow(dir: string, path: unknown): path is string {
   return typeof path === 'string' && path.startsWith(`${dir}/`) && !path.split('/').includes('..');
 }

@@ -4,6 +4,7 @@
  * profile, makes one of its own.
  */
 import type { Log } from '../../proto/log.ts';
+import type { LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import type { Chrome } from './launch.ts';
 import { openSlots } from './slots.ts';
@@ -14,6 +15,8 @@ export type TakeOptions = {
   engine?: Engine['kind'];
   /** A user-data directory of the caller's. */
   profileDir?: string;
+  /** For full Chromium. */
+  extension?: LoadedExtension;
   /** Any certificate will do. */
   ignoreCertificateErrors?: boolean;
 };

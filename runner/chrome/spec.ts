@@ -10,6 +10,7 @@ import { INLET_PORT, withInlet } from '../jail/inlet.ts';
 import type { At, Jail, JailSpec, Mount } from '../jail/ladder.ts';
 import { programMounts } from '../jail/libs.ts';
 import { findProgram } from '../jail/limits.ts';
+import { extensionPlace, type LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import { chromeFlags } from './flags.ts';
 
@@ -52,6 +53,7 @@ type Place = {
   hasSandbox: boolean;
   dir: string;
   profileDir: string;
+  extension?: LoadedExtension;
   isBackground?: boolean;
   ignoreCertificateErrors?: boolean;
 };
@@ -61,7 +63,7 @@ export async function chromeSpec(
   place: Place,
   local: Server | undefined,
 ): Promise<{ spec: JailSpec; paths: Paths }> {
-  const { engine, hasSandbox, dir, profileDir } = place;
+  const { engine, hasSandbox, dir, profileDir, extension } = place;
   const port = local === undefined ? INLET_PORT : (local.address() as AddressInfo).port;
   const command = (at: At): string[] => [
     at(engine.program),
@@ -73,12 +75,17 @@ export async function chromeSpec(
       hasSandbox,
       hasSmallShm: local !== undefined && hasSmallShm(),
       ignoreCertificateErrors: place.ignoreCertificateErrors ?? false,
+      extension: extension && at(extensionPlace(extension)),
     }),
   ];
   const mounts: Mount[] = [
     ...(await systemMounts(engine)),
     { from: dir, to: DATA, writable: true },
     { from: profileDir, to: `${DATA}/profile`, writable: true },
+    // mounts of their own: what runs in there cannot put a link in their place
+    { from: join(dir, 'downloads'), to: `${DATA}/downloads`, writable: true },
+    { from: join(dir, 'uploads'), to: `${DATA}/uploads` },
+    ...(extension ? [{ from: extension.dir, to: extensionPlace(extension), writable: true }] : []),
   ];
   const isOwnNetwork = local === undefined;
   const spec: JailSpec = {

@@ -122,6 +122,25 @@ rules('no browser context has a proxy of its own', () => {
   }
 });
 
+rules('a page is given uploads by the name that clients know', () => {
+  const named = { nodeId: 1, files: ['/tmp/.uploads/a b.txt', '/data/uploads/c'] };
+  const placed = { nodeId: 1, files: ['/data/uploads/a b.txt', '/data/uploads/c'] };
+  for (const [method, wrap] of [
+    ['DOM.setFileInputFiles', (files: object) => files],
+    ['Input.dispatchDragEvent', (data: object) => ({ type: 'drop', data })],
+  ] as const) {
+    const verdict = judge(method, wrap(named) as Record<string, unknown>);
+    assert.is(verdict.kind, 'rewritten');
+    assert.equal(verdict.kind === 'rewritten' && verdict.command.params, wrap(placed));
+  }
+  const out = judge('DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] });
+  assert.is(out.kind, 'refuse');
+});
+
+rules('the session’s extension can be asked for', () => {
+  assert.is(judge('Extensions.getExtensions', {}).kind, 'allow');
+});
+
 rules('a page is given uploads of the session only', () => {
   const give = (files: unknown): string[] => [
     judge('DOM.setFileInputFiles', { files }).kind,
