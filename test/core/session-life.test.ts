@@ -2,9 +2,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/ids.ts';
+import { sealerOf } from '../../core/seal.ts';
+import { sessionService } from '../../core/sessions.ts';
+import { signingKeys } from '../../core/signing-keys.ts';
+import { CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { must } from '../../proto/must.ts';
 import { faultOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
 import { HOLDER } from './boot.ts';
+import { ENGINES, openBench, T0 } from './engines.ts';
 import { openSessions } from './session-runs.ts';
 
 const test = suite('core/session-life');
@@ -62,11 +68,18 @@ test('no clock of a runner dates a session before its creation or after now', as
 });
 
 test('where no runner has a place, the answer is the session that waits', async () => {
-  await using app = await openSessions();
-  const session = await app.create({}, { timeoutMs: 600 });
-  assert.is(session.status, 'PENDING');
-  assert.ok(session.connectUrl);
-  assert.is((await app.take()).sessionId, session.id);
+  await using bench = await openBench(must(ENGINES[0], 'engine'));
+  const projectId = await bench.project('p');
+  const service = sessionService({
+    ...{ store: bench.store, now: () => T0, closing: new AbortController().signal },
+    signingKeys: signingKeys(sealerOf(Buffer.alloc(32))),
+  });
+  const call = { signal: new AbortController().signal, deadline: Date.now() + 600, metadata: {} };
+  const request = CreateSessionRequest.fromPartial({});
+  const { session } = await service.createSession(request, { projectId, call });
+  assert.is(session?.status, 'PENDING');
+  assert.ok(session?.connectUrl);
+  assert.is((await bench.offer('session'))[0]?.id, session?.id);
 });
 
 for (const [end, reason] of [
