@@ -28,7 +28,7 @@ const BLUE = '0,0,255';
 const LIME = '0,255,0';
 const GONE = 'browserbase-disconnected';
 
-journey('a person sees the page, clicks, types, and is taken to a new tab', async () => {
+journey('a person sees the page, clicks, types, answers, and is taken to a new tab', async () => {
   await using stack = await boot();
   await using person = await openPerson();
   const { browser, page, view } = await startLive(stack);
@@ -42,6 +42,14 @@ journey('a person sees the page, clicks, types, and is taken to a new tab', asyn
   await person.page.keyboard.press('Control+A');
   await person.page.keyboard.press('Backspace');
   await until(async () => (await page.inputValue('input')) === '', LIMIT_MS);
+
+  page.on('dialog', () => undefined); // or Playwright would dismiss it before the person sees it
+  const answered = page.evaluate(`confirm('go on?')`);
+  const accept = person.page.locator('#accept');
+  await accept.waitFor();
+  is(await person.page.locator('#question').innerText(), 'go on?');
+  await accept.click();
+  is(await answered, true);
 
   const second = await must(browser.contexts()[0], 'a context').newPage();
   await paint(second, BLUE);
