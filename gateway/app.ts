@@ -25,6 +25,7 @@ import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
 import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { addLiveView, withTabs } from './routes/live-view.ts';
+import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/recordings.ts';
 import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/session-logs.ts';
 import { uploadSlots } from './routes/upload-slots.ts';
 import { routeOf, transcoder } from './transcode.ts';
@@ -49,6 +50,7 @@ export function openApp(doors: Doors): Koa<State> {
   app.use(errors(log));
   app.use(lookedAt(isDraining));
   app.use(contextContent(doors));
+  app.use(recordingBytes(doors));
   app.use(auth(clients));
   app.use(routes({ ...doors, clients: withTabs({ ...doors, clients: vetted(clients, guard) }) }));
   app.use(unrouted);
@@ -75,6 +77,7 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
   router.get(VERSION_PATHS, jsonVersion(doors));
   router.post(BUILDS_PATH, createBuild(clients, registry, enter));
   router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
+  router.get(REPLAY_ROUTE, getReplay({ clients, publicUrl }));
   filesRoutes(router, { ...doors, registry, enter });
   for (const operation of operations) {
     router[operation.verb](

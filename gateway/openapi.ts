@@ -16,6 +16,7 @@ import { BUILDS_PATHS } from './routes/builds.ts';
 import { CONTEXTS_PATHS } from './routes/contexts.ts';
 import { FILES_PATHS, fileContents } from './routes/files.ts';
 import { HEALTH_PATHS } from './routes/health.ts';
+import { RECORDINGS_PATHS } from './routes/recordings.ts';
 import { queryFieldsOf } from './transcode.ts';
 
 type Schema = { [key: string]: unknown };
@@ -32,7 +33,14 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   const comments = commentsOf(registry);
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
   const paths: Record<string, Schema> = structuredClone({
-    ...{ ...HEALTH_PATHS, ...OPENAPI_PATHS, ...BUILDS_PATHS, ...CONTEXTS_PATHS, ...FILES_PATHS },
+    ...{
+      ...HEALTH_PATHS,
+      ...OPENAPI_PATHS,
+      ...BUILDS_PATHS,
+      ...CONTEXTS_PATHS,
+      ...FILES_PATHS,
+      ...RECORDINGS_PATHS,
+    },
   });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {

@@ -14,11 +14,12 @@ export type Video = {
   frames: number;
 };
 
-/** Rejects when it is no video, or breaks on the way. */
-export async function probeVideo(path: string): Promise<Video> {
+/** Rejects when it is no video, or breaks on the way; `more` words go before the path. */
+export async function probeVideo(path: string, more: readonly string[] = []): Promise<Video> {
   const entries = 'stream=codec_name,width,height,nb_read_frames:format=duration';
   const { stdout } = await run('ffprobe', [
-    ...['-v', 'error', '-count_frames', '-show_entries', entries, '-of', 'json', path],
+    ...['-v', 'error', '-count_frames', '-show_entries', entries, '-of', 'json'],
+    ...[...more, path],
   ]);
   const { streams, format } = JSON.parse(stdout) as {
     streams: { codec_name: string; width: number; height: number; nb_read_frames: string }[];
