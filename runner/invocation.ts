@@ -44,6 +44,7 @@ export type InvocationDeps = {
   runDir: string;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
+  extensions?: PartsDeps['extensions'] | undefined;
   log: Log;
   now: () => number;
   /** Aborts when the lease is lost: stop, and tell nobody. */

@@ -23,6 +23,7 @@ import { openBundles } from './bundles.ts';
 import { ChromeNotFound } from './chrome/find.ts';
 import { type Config, readConfig } from './config.ts';
 import { openDoor } from './door.ts';
+import { openExtensions } from './extensions.ts';
 import { openFilters } from './filters.ts';
 import { takeHanded } from './handed.ts';
 import { runInvocation } from './invocation.ts';
@@ -109,6 +110,7 @@ async function lease(options: {
   const cacheDir = join(config.dataDir, 'cache');
   const now = Date.now;
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
+  const extensions = await openExtensions({ ...core, dir: join(cacheDir, 'extensions'), now });
   const runner = { runnerId: await runnerId(config.dataDir), instanceId: randomUUID() };
   await using door = await openDoor({ where: config.listen ?? join(runDir, 'door.sock'), log });
   takeHanded(door);
@@ -130,7 +132,8 @@ async function lease(options: {
   const browsers = { proxy: config.proxy, filters };
   const ofInvocations = { engine: engines.invocations.kind, bundles, hosts };
   const ofSessions = { engine: engines.sessions.kind, times, ending: asked };
-  const browsing = { ...core, chromes, browsers, door, recordings, runDir, log, now, stopped };
+  const shown = { recordings, extensions, browsers };
+  const browsing = { ...core, ...shown, chromes, door, runDir, log, now, stopped };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({

@@ -9,11 +9,15 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { openLiveView } from './chrome/live.ts';
 import type { TakeOptions } from './chrome/pool.ts';
+import { downloads } from './downloads.ts';
+import type { Extensions } from './extensions.ts';
 import { recording } from './recording.ts';
 import type { Recordings } from './recordings.ts';
 import type { OpenPart } from './session.ts';
 import { sessionLogs } from './session-logs.ts';
 import { type SessionParams, type SettingsDeps, sessionSettings } from './settings.ts';
+import { SessionUnfit } from './unfit.ts';
+import { uploads } from './uploads.ts';
 
 /** What invocations and sessions say of the session alike. */
 export type SessionNeeds = Pick<
@@ -29,6 +33,8 @@ export type PartsDeps = {
   runDir: string;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
+  /** Absent: a session with one does not start. */
+  extensions?: Extensions | undefined;
   log: Log;
   now: () => number;
   /** Aborts when the lease is lost: then core takes nothing more. */
@@ -62,9 +68,31 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
       settings.open,
       ...(logs ? [logs.open] : []),
       ...(recordSession && recordings ? [recording({ ...deps, recordings })] : []),
+      downloads({ ...deps, warn }),
+      uploads(),
       async (chrome) => openLiveView(chrome, deps),
     ],
-    wanted: async () => settings.wanted,
+    async wanted(signal) {
+      const extension = await extensionOf(work, params, deps, signal);
+      // only full Chromium loads one, whatever was asked for
+      return extension ? { ...settings.wanted, engine: 'chromium', extension } : settings.wanted;
+    },
     warn,
   };
+}
+
+/** What its Chrome loads. Throws SessionUnfit for one that was deleted before it could. */
+async function extensionOf(
+  { extension: wanted }: SessionNeeds,
+  { extensionId, browserSettings }: SessionParams,
+  { extensions }: PartsDeps,
+  signal: AbortSignal,
+): Promise<TakeOptions['extension']> {
+  const isNamed = extensionId !== undefined || browserSettings?.extensionId !== undefined;
+  if (wanted === undefined) {
+    if (isNamed) throw new SessionUnfit('the extension of the session was deleted');
+    return undefined;
+  }
+  if (extensions === undefined) throw new SessionUnfit('extensions are not loaded here');
+  return { id: wanted.extensionId, dir: await extensions.get(wanted, signal) };
 }

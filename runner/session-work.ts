@@ -18,8 +18,8 @@ import { type PartsDeps, partsOf } from './parts.ts';
 import type { Recordings } from './recordings.ts';
 import { retried } from './retry.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
-import { SessionUnfit } from './unfit.ts';
 import { type End, type Life, onAbort, openLife, type SessionTimes } from './session-life.ts';
+import { SessionUnfit } from './unfit.ts';
 
 export type SessionDeps = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
@@ -32,6 +32,7 @@ export type SessionDeps = {
   runDir: string;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
+  extensions?: PartsDeps['extensions'] | undefined;
   log: Log;
   now: () => number;
   times: SessionTimes;

@@ -17,6 +17,7 @@ import type { OpenPart } from './session.ts';
 /** As core has checked it. */
 export type SessionParams = {
   proxies?: unknown;
+  extensionId?: string;
   browserSettings?: {
     viewport?: Viewport;
     blockAds?: boolean;
@@ -28,6 +29,7 @@ export type SessionParams = {
     os?: string;
     allowedDomains?: string[];
     ignoreCertificateErrors?: boolean;
+    extensionId?: string;
     fingerprint?: object;
     engine?: TakeOptions['engine'];
   };
