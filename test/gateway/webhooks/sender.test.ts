@@ -61,15 +61,19 @@ sender('delete-stops-at-once: with all its places held, it hears of it and cuts'
   await using _ = { [Symbol.asyncDispose]: () => loop.end(0) };
   await until(() => core.asked() === 0);
   assert.is(core.given(), 256, 'all places are held');
-  await until(() => app.receiver.requests.length === 256);
+  // on a machine that is busy some may have waited too long for a connection, and gone back
+  await until(() => app.receiver.requests.length >= 256);
+  const before = core.given();
+  const ended = core.reports.length;
   core.tell({ ...NOTHING, goneWebhookIds: ['webhook 3'] });
-  await until(() => core.reports.length === CAP);
-  for (const { deliveryId, outcome, error } of core.reports) {
+  await until(() => core.reports.length >= ended + CAP);
+  const cut = core.reports.filter(({ outcome }) => outcome === 'RESET');
+  assert.is(cut.length, CAP);
+  for (const { deliveryId, error } of cut) {
     assert.is(Math.floor(deliveryId / CAP), 3);
-    assert.is(outcome, 'RESET');
     assert.is(error, 'the webhook was deleted before an answer');
   }
-  assert.is(core.given(), 256 + CAP, 'the places are filled again by the report');
+  await until(() => core.given() === before + CAP); // the places are filled again by the report
 });
 
 sender('what a report brings while the sender closes is handed back unsent', async () => {
