@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../proto/must.ts';
 import { listen } from '../runner/chrome/lab.ts';
+import { ended, invoke, publish } from '../support/functions.ts';
 import { until } from '../support/poll.ts';
 import { boot, type Stack } from '../support/stack.ts';
 
@@ -145,6 +146,32 @@ test('a session that is not to be logged has no log', async () => {
     return status === 'COMPLETED';
   }, LOGGED_LIMIT_MS);
   assert.equal(await logsOf(stack, id), []);
+});
+
+test('the session of an invocation has its log once the invocation has ended', async () => {
+  await using stack = await boot();
+  const { asks = '' } = await publish(stack, {
+    'package.json': '{"name":"asks","version":"1.0.0","private":true,"type":"module"}',
+    'index.ts': `import { defineFn } from 'tabern';
+defineFn('asks', async (ctx) => {
+  const socket = new WebSocket(ctx.session.connectUrl);
+  await new Promise((resolve) => { socket.onopen = resolve; });
+  const answer = new Promise((resolve) => { socket.onmessage = ({ data }) => resolve(data); });
+  socket.send('{"id":1,"method":"Browser.getVersion"}');
+  await answer;
+  socket.close();
+});
+`,
+  });
+  const { id } = await invoke(stack, asks);
+  const { status, sessionId } = await ended(stack, id);
+  assert.is(status, 'COMPLETED');
+  const [entry, ...more] = await logsOf(stack, sessionId);
+  assert.equal(more, []);
+  assert.is(entry?.method, 'Browser.getVersion');
+  assert.is(entry?.pageId, 0);
+  assert.equal(entry?.request.params, {});
+  assert.match(String(entry?.response?.result['product']), /Chrome/);
 });
 
 test.run();
