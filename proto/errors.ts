@@ -5,7 +5,12 @@
  * the gateway maps it by reason to {statusCode, error, message}.
  */
 import { status as Code, Metadata, type ServiceError } from '@grpc/grpc-js';
-import { BadRequest, ErrorInfo, RetryInfo } from './gen/google/rpc/error_details.pb.ts';
+import {
+  BadRequest,
+  ErrorInfo,
+  QuotaFailure,
+  RetryInfo,
+} from './gen/google/rpc/error_details.pb.ts';
 import { Status } from './gen/google/rpc/status.pb.ts';
 
 const DOMAIN = 'tabern';
@@ -153,8 +158,13 @@ export function toServiceError(fault: Fault): Partial<ServiceError> {
     const fieldViolations = [{ field, description: fault.message }];
     details.push(packed('google.rpc.BadRequest', BadRequest.encode({ fieldViolations }).finish()));
   }
+  if (fault.facts['limit'] !== undefined) {
+    const violations = [{ subject: 'project', description: fault.message }];
+    details.push(packed('google.rpc.QuotaFailure', QuotaFailure.encode({ violations }).finish()));
+  }
   if (retry === 'yes') {
-    const retryDelay = { seconds: BigInt(retryAfterS ?? 1), nanos: 0 };
+    const waitS = Number(fault.facts['retryAfterS'] ?? retryAfterS ?? 1);
+    const retryDelay = { seconds: BigInt(Math.ceil(waitS)), nanos: 0 };
     details.push(packed('google.rpc.RetryInfo', RetryInfo.encode({ retryDelay }).finish()));
   }
   const metadata = new Metadata();
