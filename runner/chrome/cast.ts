@@ -39,8 +39,8 @@ export type Cast = {
   /** Known once somebody would answer it. */
   readonly dialog: Dialog | undefined;
   /**
-   * Somebody is there who can answer the page's dialogs: without, headless shell answers them itself
-   * when no client does, and Chromium shows them to nobody.
+   * Somebody is there who can answer the page's dialogs. Without, headless shell dismisses those
+   * that no client takes, and Chromium shows them to nobody.
    */
   answerDialogs(): Promise<void>;
   watch(watcher: Watcher): Disposable;

@@ -9,8 +9,12 @@ import type { Pipe } from './pipe.ts';
 import { isOpenUrl } from './police.ts';
 import type { Said } from './viewer-input.ts';
 
-/** Ours: so many commands may wait for their answer; what comes then is dropped. */
-const COMMANDS_MAX = 64;
+/**
+ * Ours: with so many commands that wait for their answer, what comes is dropped. Input stops first:
+ * a page that waits in a dialog answers none of it, and the dialog's answer must get through.
+ */
+const INPUTS_MAX = 64;
+const COMMANDS_MAX = 128;
 
 type Act = Exclude<Said, { kind: 'ack' }>;
 
@@ -20,8 +24,8 @@ export function actions(
   notice: (text: string) => void,
 ): (said: Act, session: TargetSession) => void {
   let waiting = 0;
-  const run = async (act: () => Promise<unknown>): Promise<void> => {
-    if (waiting >= COMMANDS_MAX) return;
+  const run = async (act: () => Promise<unknown>, max = COMMANDS_MAX): Promise<void> => {
+    if (waiting >= max) return;
     waiting += 1;
     try {
       await act();
@@ -34,7 +38,7 @@ export function actions(
   return (said, session) => {
     switch (said.kind) {
       case 'input':
-        return void run(() => session.call(said.command.method, said.command.params));
+        return void run(() => session.call(said.command.method, said.command.params), INPUTS_MAX);
       case 'navigate':
         if (isOpenUrl(said.url)) return void run(() => navigate(session, said.url, notice));
         return notice('Only http, https, about, data and blob addresses can be opened.');

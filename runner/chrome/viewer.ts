@@ -1,8 +1,8 @@
 /**
  * One viewer of a live view: its socket, the tab that it is shown, its input.
  *   open -> left (by either side, once)
- * To it: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, and each picture as one binary message. From it:
- * viewer-input.ts. It acknowledges each picture when it is drawn; two may be on their way.
+ * To it: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, each picture as one binary message.
+ * From it: viewer-input.ts. It acknowledges each picture when it is drawn; two may be on their way.
  */
 import type { RawData, WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';

@@ -46,7 +46,7 @@ export async function openPerson(): Promise<AsyncDisposable & { browser: Browser
   };
 }
 
-/** The colour in the middle of the screen: `r,g,b`, each to the nearest 51, as JPEG is not exact. */
+/** The colour in the middle of the screen: `r,g,b`, each to the nearest 51, JPEG being inexact. */
 export async function colourOn(page: Page): Promise<string> {
   const picture = await page.screenshot();
   const code = `(async (text) => {

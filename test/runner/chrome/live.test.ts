@@ -161,6 +161,15 @@ test('a viewer answers what the page asks and nobody else does', async () => {
   assert.equal(viewing.dialog, { kind: 'prompt', message: '?', text: 'x' });
   const other = await look(lab.viewUrl); // comes while it waits
   await until(() => other.dialog !== null, LIMIT_MS);
+  const move = {
+    type: 'mouse',
+    event: 'move',
+    button: 'none',
+    buttons: 0,
+    clicks: 0,
+    modifiers: 0,
+  };
+  for (let x = 0; x < 150; x++) viewing.send({ ...move, x, y: 0 }); // all of it waits, too
   viewing.send({ type: 'dialog', accept: true, text: 'the answer' });
   await until(() => viewing.dialog === null && other.dialog === null, LIMIT_MS);
   const { result } = await page.call('Runtime.evaluate', { expression: 'told' });
