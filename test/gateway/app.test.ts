@@ -110,7 +110,7 @@ test('each reason becomes its row of the table', async () => {
   }
 });
 
-test('a limit tells itself in headers, as text from a far core or as numbers from a near one', async () => {
+test('a limit tells itself in headers, from a core near or far', async () => {
   let facts: Record<string, string | number> = { limit: 3, current: 3 };
   await using door = await openDoor({
     contexts: {
