@@ -44,8 +44,8 @@ test('a session that has not started, has ended, or is nobody has none', async (
   await using app = await boot();
   const refusal = async (id: string) =>
     (await faultOf(app.clients.sessions.getLiveView({ id }, app.asProject))).reason;
-  assert.is(await refusal(await sessionAt(app, 'PENDING')), 'SESSION_PENDING');
   assert.is(await refusal(await sessionAt(app, 'ENDED')), 'SESSION_ENDED');
+  assert.is(await refusal(await sessionAt(app, 'PENDING')), 'SESSION_PENDING');
   assert.is(await refusal(newId()), 'RESOURCE_NOT_FOUND');
   assert.is(await refusal('x'), 'INVALID_FIELD');
 });
