@@ -1,4 +1,4 @@
-/** Throws recordings away with time: rows first, in one operation with their blobs', files after. */
+/** Throws recordings away with time: rows first, together with their blobs', files after. */
 import type { Log } from '../proto/log.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import type { Cleaner } from './janitor.ts';

@@ -75,30 +75,34 @@ export function openRecordings(options: {
   allowance?: Allowance;
 }): Recordings {
   const { encoder, runDir, log, allowance = openAllowance() } = options;
+  const over = new AbortController();
   let last: Promise<void> = Promise.resolve();
   return {
     openSpool: (name) => openSpool(join(runDir, `recording-${name}`), allowance),
     async tell(track, says) {
-      await addTo(track, { number: 0, ...says }).catch((error: unknown) => {
+      await addTo(track, { number: 0, ...says }, over.signal).catch((error: unknown) => {
         log.warn({ error: String(error) }, 'core did not hear of a recording');
       });
     },
     send(take) {
-      last = last.then(() => make(take, { encoder, log }));
+      last = last.then(() => make(take, { encoder, log, over: over.signal }));
     },
     idle: () => last,
     async [Symbol.asyncDispose]() {
       await Promise.race([last, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      over.abort();
       await encoder[Symbol.asyncDispose]();
       await last;
     },
   };
 }
 
-async function make(take: Take, deps: { encoder: Encoder; log: Log }): Promise<void> {
+type Deps = { encoder: Encoder; log: Log; over: AbortSignal };
+
+async function make(take: Take, deps: Deps): Promise<void> {
   const { track, spool, isLast } = take;
   try {
-    if (!track.isBroken) await deliver(take, await encoded(take, deps));
+    if (!track.isBroken) await deliver(take, await encoded(take, deps), deps.over);
   } catch (error) {
     deps.log.warn({ page: track.pageId, error: String(error) }, 'a recording breaks off');
     track.isBroken = true;
@@ -109,11 +113,12 @@ async function make(take: Take, deps: { encoder: Encoder; log: Log }): Promise<v
   const endMs = take.until - track.sessionAt;
   const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
   // core has no word of it then, and counts it as ended ten minutes after its session
-  await addTo(track, end).catch(() => undefined);
+  await addTo(track, end, deps.over).catch(() => undefined);
 }
 
 /** Once more when the encoder's Chrome was lost, which may be another's fault. */
-async function encoded(take: Take, { encoder }: { encoder: Encoder }): Promise<Encoded> {
+async function encoded(take: Take, { encoder, over }: Deps): Promise<Encoded> {
+  over.throwIfAborted();
   const { track, spool } = take;
   const [first] = spool.pictures;
   track.size ??= evenSize(await spool.read(must(first, 'a picture of the segment')));
@@ -140,27 +145,37 @@ function evenSize(jpeg: Buffer): { width: number; height: number } {
   return { width: Math.max(width & ~1, 2), height: Math.max(height & ~1, 2) };
 }
 
-async function deliver(take: Take, { start, segment }: Encoded): Promise<void> {
+async function deliver(
+  take: Take,
+  { start, segment }: Encoded,
+  signal: AbortSignal,
+): Promise<void> {
   const { track, number, spool, until, isLast } = take;
   const { sessionAt, startAt } = track;
   const startMs = must(spool.pictures[0], 'a picture of the segment').at - sessionAt;
   if (number === 1) {
     const from = startAt - sessionAt;
-    const blobId = await upload(track, start);
-    await addTo(track, { number: 0, blobId, startMs: from, endMs: from, complete: false });
+    const blobId = await upload(track, start, signal);
+    const said = { number: 0, blobId, startMs: from, endMs: from, complete: false };
+    await addTo(track, said, signal);
   }
-  const blobId = await upload(track, segment);
-  await addTo(track, { number, blobId, startMs, endMs: until - sessionAt, complete: isLast });
+  const blobId = await upload(track, segment, signal);
+  const said = { number, blobId, startMs, endMs: until - sessionAt, complete: isLast };
+  await addTo(track, said, signal);
 }
 
-async function upload({ clients, call, leaseId }: Recipient, bytes: Buffer): Promise<string> {
+async function upload(
+  { clients, call, leaseId }: Recipient,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<string> {
   async function* parts(): AsyncGenerator<WriteBlobRequest> {
     yield { part: { $case: 'header', value: { kind: 'RECORDING', leaseId } } };
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
       yield { part: { $case: 'chunk', value: bytes.subarray(at, at + CHUNK_BYTES) } };
     }
   }
-  const options = { ...call, timeoutMs: UPLOAD_TIMEOUT_MS };
+  const options = { ...call, signal, timeoutMs: UPLOAD_TIMEOUT_MS };
   const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
   return blobId;
 }
@@ -169,6 +184,11 @@ type Said = Pick<AddRecordingRequest, 'number' | 'startMs' | 'endMs' | 'complete
   blobId?: string;
 };
 
-async function addTo({ clients, call, leaseId, pageId, url }: Track, says: Said): Promise<void> {
-  await retried(() => clients.runners.addRecording({ leaseId, pageId, url, ...says }, call));
+async function addTo(
+  { clients, call, leaseId, pageId, url }: Track,
+  says: Said,
+  signal: AbortSignal,
+): Promise<void> {
+  const request = { leaseId, pageId, url, ...says };
+  await retried(() => clients.runners.addRecording(request, { ...call, signal }));
 }

@@ -42,6 +42,7 @@ const FILE_MAX_BYTES = 2 * 1024 ** 3;
 /** Processes and threads. Ours: a Chrome of one page has about 150; a fork bomb stops here. */
 const PROCESSES_MAX = 4096;
 const FILES_MAX = 8192;
+const LIMITS = { files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX };
 /** Source: browser.md 4.2. */
 const BACKGROUND_NICE = 10;
 /** Below, Chrome's shared memory does not fit. */
@@ -100,10 +101,7 @@ export async function chromeSpec(
       ...engine.env,
     }),
     tmpBytes: TMP_BYTES,
-    limits: {
-      ...{ files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX },
-      ...(place.isBackground === true ? { nice: BACKGROUND_NICE } : {}),
-    },
+    limits: { ...LIMITS, ...(place.isBackground === true ? { nice: BACKGROUND_NICE } : {}) },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', ...(isOwnNetwork ? ['ipc' as const] : [])],
     nestedNamespaces: true,
     hasChildren: true,

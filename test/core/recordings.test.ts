@@ -4,71 +4,14 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/ids.ts';
-import type { AddRecordingRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { must } from '../../proto/must.ts';
 import { faultOf } from '../support/fault.ts';
-import { type Booted, blobParts, boot } from './boot.ts';
+import { boot } from './boot.ts';
+import { add, bring, end, list, read, replay, request, run, write } from './recorded.ts';
 
 const test = suite('core/recordings');
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-
-type Run = { id: string; leaseId: string };
-
-/** The session of an invocation that is leased. */
-async function run(app: Booted, browserSettings: object = {}): Promise<Run> {
-  const config = JSON.stringify({ browserSettings });
-  const { sessionId: id } = await app.invoke(await app.publish({ name: newId(), config }));
-  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
-  return { id, leaseId };
-}
-
-async function end(app: Booted, { leaseId }: Run): Promise<void> {
-  const wanted = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
-  await app.clients.runners.completeInvocation(wanted, app.asRunner);
-}
-
-async function write(app: Booted, leaseId: string, bytes: string): Promise<string> {
-  const parts = blobParts({ kind: 'RECORDING', leaseId }, bytes);
-  return (await app.clients.blobs.writeBlob(parts, app.asRunner)).blobId;
-}
-
-async function add(app: Booted, says: Partial<AddRecordingRequest>): Promise<void> {
-  const rest = { pageId: 0, number: 0, startMs: 0, endMs: 0, url: 'https://a.test/' };
-  const wanted = { leaseId: '', complete: false, ...rest, ...says };
-  await app.clients.runners.addRecording(wanted, app.asRunner);
-}
-
-/** A start and two segments of three seconds each. */
-async function bring(app: Booted, { leaseId }: Run, pageId = 0): Promise<void> {
-  await add(app, { leaseId, pageId, startMs: 100, endMs: 100 });
-  for (const [number, text] of ['start', 'first', 'second!'].entries()) {
-    const blobId = await write(app, leaseId, text);
-    const startMs = 100 + Math.max(number - 1, 0) * 3_000;
-    const endMs = 100 + number * 3_000;
-    await add(app, { leaseId, pageId, number, blobId, startMs, endMs, complete: number === 2 });
-  }
-}
-
-const list = async (app: Booted, id: string) =>
-  (await app.clients.sessions.listRecordingDownloads({ id }, app.asProject)).downloads;
-const request = async (app: Booted, id: string) =>
-  (await app.clients.sessions.requestRecordingDownloads({ id }, app.asProject)).downloads;
-const replay = (app: Booted, id: string, pageId: string) =>
-  app.clients.sessions.getReplay({ id, pageId }, app.asProject);
-
-async function read(app: Booted, url: string, range: { offset?: number; length?: number } = {}) {
-  let text = '';
-  let size: number | undefined;
-  for await (const part of app.clients.blobs.readBlob(
-    { blobId: '', url, ...range },
-    app.asGateway,
-  )) {
-    size ??= part.size;
-    text += Buffer.from(part.chunk).toString('latin1');
-  }
-  return { text, size };
-}
 
 test('downloads refuse in the order of the reference', async () => {
   await using app = await boot();
@@ -137,7 +80,7 @@ test('what is still to be encoded at the end comes later, and is PENDING until t
   assert.is((await list(app, one.id))[0]?.status, 'COMPLETED');
 });
 
-test('after ten minutes nothing comes any more: what is there is all, or it has failed', async () => {
+test('after ten minutes nothing comes any more: it is complete, or it has failed', async () => {
   await using app = await boot();
   const [some, none] = [await run(app), await run(app)];
   for (const { leaseId } of [some, none]) await add(app, { leaseId });
@@ -204,45 +147,6 @@ test('replays tell of pages with a video, and of a page the parts in order', asy
   assert.is((await faultOf(replay(app, one.id, '-1'))).reason, 'INVALID_FIELD');
   assert.is((await faultOf(replay(app, newId(), '0'))).message, 'Session not found.');
   assert.equal((await sessions.getRecording({ id: one.id }, app.asProject)).events, []);
-});
-
-test('a whole video has its index between start and segments, and is read in ranges', async () => {
-  await using app = await boot();
-  const one = await run(app);
-  await bring(app, one);
-  await end(app, one);
-  await request(app, one.id);
-  const url = must((await list(app, one.id))[0]?.downloadUrl, 'a link');
-  const whole = await read(app, url);
-  assert.is(whole.size, whole.text.length);
-  assert.ok(whole.text.startsWith('start\0\0\0'));
-  assert.is(whole.text.slice(9, 13), 'sidx');
-  assert.ok(whole.text.endsWith('firstsecond!'));
-  for (const [offset, length] of [
-    [0, 5],
-    [3, 10],
-    [60, 8],
-    [whole.text.length - 3, 3],
-    [5, 0],
-  ] as const) {
-    const part = await read(app, url, { offset, length });
-    assert.equal(part, { text: whole.text.slice(offset, offset + length), size: whole.size });
-  }
-  const past = read(app, url, { offset: whole.text.length + 1 });
-  assert.is((await faultOf(past)).facts['field'], 'offset');
-});
-
-test('a link opens what it names, for six hours, and nothing else', async () => {
-  await using app = await boot();
-  const one = await run(app);
-  await bring(app, one);
-  const { initUrl, segments } = await replay(app, one.id, '0');
-  const other = initUrl.replace('/0/0.mp4', '/0/1.m4s');
-  assert.is((await faultOf(read(app, other))).reason, 'URL_SIGNATURE_INVALID');
-  const [segment] = segments;
-  assert.is((await read(app, must(segment, 'segment').url)).text, 'first');
-  app.clock.advance(6 * 3_600_000);
-  assert.is((await faultOf(read(app, initUrl))).reason, 'URL_EXPIRED');
 });
 
 test('requests and playlists have a rate a project, and say when to come again', async () => {

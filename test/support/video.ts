@@ -44,7 +44,8 @@ export async function pixelAt(
   { x, y }: { x: number; y: number },
 ): Promise<[number, number, number]> {
   // a frame is shown until the next one, and the last for ever: as many as one may ask for
-  const one = `tpad=stop_mode=clone:stop_duration=60,fps=20,trim=start=${seconds},crop=2:2:${x}:${y},format=rgb24`;
+  const shown = `tpad=stop_mode=clone:stop_duration=60,fps=20,trim=start=${seconds}`;
+  const one = `${shown},crop=2:2:${x}:${y},format=rgb24`;
   const { stdout } = await run(
     'ffmpeg',
     [...['-v', 'error', '-i', path, '-frames:v', '1', '-vf', one], ...['-f', 'rawvideo', '-']],
