@@ -24,7 +24,7 @@ const SETTLED_MS = 120_000;
 
 const faults = suite('webhooks');
 
-faults(`${ROUNDS} kills lose no event, and what comes twice is the same`, async () => {
+faults(`kill-core: ${ROUNDS} kills lose no event, and what comes twice is the same`, async () => {
   const random = begin();
   await using endpoints = await startEndpoints();
   await using stack = await boot({ webhookCa: endpoints.webhookCa });
@@ -37,7 +37,7 @@ faults(`${ROUNDS} kills lose no event, and what comes twice is the same`, async 
   judge(stack.dataDir, load, endpoints);
 });
 
-faults(`core, gateway and runner apart: ${ROUNDS} kills lose no event`, async () => {
+faults(`kill-core: core, gateway and runner apart: ${ROUNDS} kills lose no event`, async () => {
   const random = begin();
   await using endpoints = await startEndpoints();
   await using stack = await startApart({ TABERN_WEBHOOK_CA: endpoints.webhookCa });

@@ -24,9 +24,9 @@ export type BareStore = AsyncDisposable & {
 };
 
 /** `await using bare = bareStore()` */
-export function bareStore(): BareStore {
+export function bareStore(durability: 'full' | 'normal' = 'normal'): BareStore {
   const dir = tempDirectory();
-  const open = openDatabase({ dir: dir.path, durability: 'normal' });
+  const open = openDatabase({ dir: dir.path, durability });
   const { db } = open;
   const listeners = new Map<Topic, Set<() => void>>();
   const woken = new Set<Topic>();

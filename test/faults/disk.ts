@@ -1,0 +1,69 @@
+/**
+ * A disk that can lose its power: ext4 on a file, mounted by a loop device. The shutdown that the
+ * file system offers for this purpose drops whatever is not on the disk yet, its journal included.
+ * Needs root and loop devices: reliability.md R3.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempDirectory } from '../support/temp.ts';
+
+const SIZE = '256M';
+/** FS_IOC_SHUTDOWN with NOLOGFLUSH: node has no ioctl, perl is part of every Debian. */
+const SHUTDOWN = `
+  open(my $root, '<', $ARGV[0]) or die $!;
+  my $how = pack('I', 2);
+  ioctl($root, 0x8004587d, $how) or die "ioctl: $!";`;
+
+export type Disk = AsyncDisposable & {
+  path: string;
+  /** Brings all that was written so far onto the disk. */
+  sync(): void;
+  losePower(): void;
+  /** The power is back: what was on the disk is there. Nothing may have a file of it open. */
+  mountAgain(): void;
+};
+
+/** Whether this process may have such a disk. */
+export function hasDisks(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  try {
+    run('losetup', '--find');
+    run('perl', '-e', '1');
+    return true;
+  } catch {
+    return false; // a container without loop devices
+  }
+}
+
+export function openDisk(): Disk {
+  const dir = tempDirectory();
+  const image = join(dir.path, 'image');
+  const left = join(dir.path, 'left');
+  const path = join(dir.path, 'disk');
+  mkdirSync(path);
+  run('truncate', '-s', SIZE, image);
+  run('mkfs.ext4', '-q', '-F', image);
+  const mount = (from: string) => run('mount', '-o', 'loop', from, path);
+  const unmount = () => run('umount', path);
+  mount(image);
+  return {
+    path,
+    sync: () => run('sync', '--file-system', path),
+    losePower: () => run('perl', '-e', SHUTDOWN, path),
+    mountAgain() {
+      unmount();
+      // A copy: who took our mounts along into a namespace of theirs keeps the first one alive.
+      run('cp', '--sparse=always', image, left);
+      mount(left);
+    },
+    async [Symbol.asyncDispose]() {
+      unmount();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function run(command: string, ...args: string[]): void {
+  execFileSync(command, args, { stdio: 'pipe' });
+}
