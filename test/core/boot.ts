@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCoreConfig } from '../../core/config.ts';
 import { type Core, startCore } from '../../core/main.ts';
+import type { BlobKind } from '../../core/store/types/blobs.ts';
 import type { Env } from '../../proto/env.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { Invocation } from '../../proto/gen/tabern/v1/invocations.pb.ts';
@@ -103,7 +104,7 @@ export async function boot(env: Env = {}): Promise<Booted> {
 /** The messages of one upload, in chunks of five bytes. */
 export async function* blobParts(
   header: {
-    kind: 'BUILD_ARCHIVE' | 'BUNDLE' | 'CONTEXT' | 'RECORDING' | 'KIND_UNSPECIFIED';
+    kind: BlobKind | 'KIND_UNSPECIFIED';
     leaseId?: string;
     url?: string;
   },

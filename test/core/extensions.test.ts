@@ -1,0 +1,107 @@
+/** Extensions: made of a good zip, offered to sessions that name them, gone when deleted. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { must } from '../../proto/must.ts';
+import { faultOf } from '../support/fault.ts';
+import { manifest, zipOf } from '../support/zips.ts';
+import { blobParts, boot } from './boot.ts';
+
+const test = suite('core/extensions');
+
+async function openExtensions() {
+  const app = await boot();
+  const { clients, asProject } = app;
+  const write = async (bytes: Uint8Array | string) =>
+    (await clients.blobs.writeBlob(blobParts({ kind: 'EXTENSION' }, bytes), asProject)).blobId;
+  const create = (blobId: string, fileName = 'my.zip') =>
+    clients.extensions.createExtension({ blobId, fileName }, asProject);
+  return {
+    ...app,
+    ...{ write, create, extensions: clients.extensions },
+    async made() {
+      const blobId = await write(await zipOf({ 'manifest.json': manifest() }));
+      return { blobId, ...must((await create(blobId)).extension, 'extension') };
+    },
+    isThere: (blobId: string) => existsSync(join(app.dir, 'blobs', blobId)),
+  };
+}
+
+test('a good zip is an extension, read by its id until it is deleted', async () => {
+  await using app = await openExtensions();
+  const { id, fileName, blobId, createdAt } = await app.made();
+  assert.equal([fileName, createdAt?.getTime()], ['my.zip', app.clock.now()]);
+  const read = await app.extensions.getExtension({ id: id.toUpperCase() }, app.asProject);
+  assert.is(read.extension?.id, id);
+  assert.is(app.isThere(blobId), true);
+  await app.extensions.deleteExtension({ id }, app.asProject);
+  assert.is(app.isThere(blobId), false);
+  for (const missing of [id, 'nonsense', crypto.randomUUID()]) {
+    const own = { id: missing };
+    for (const call of [app.extensions.getExtension, app.extensions.deleteExtension]) {
+      const fault = await faultOf(call(own, app.asProject) as Promise<unknown>);
+      assert.equal([fault.row.http, fault.message], [404, 'Extension not found.']);
+    }
+  }
+});
+
+test('a bad zip is refused with what is wrong, and its bytes go', async () => {
+  await using app = await openExtensions();
+  const cases: [string | Buffer, string, string][] = [
+    ['nothing', 'a.zip', '`file` is no extension: it is not a valid zip: '],
+    [await zipOf({ 'a/b': '' }), 'a.zip', '`file` is no extension: manifest.json must be at the'],
+    [await zipOf({ 'manifest.json': manifest() }), '', '`fileName` must be 1 to 255 characters.'],
+    [await zipOf({ 'manifest.json': manifest() }), 'x'.repeat(256), '`fileName` must be 1 to 255'],
+  ];
+  for (const [bytes, name, message] of cases) {
+    const blobId = await app.write(bytes);
+    const fault = await faultOf(app.create(blobId, name));
+    assert.equal([fault.row.http, fault.message.slice(0, message.length)], [400, message]);
+    assert.is(app.isThere(blobId), false);
+  }
+});
+
+test('only a new upload of an extension becomes one', async () => {
+  await using app = await openExtensions();
+  const { id, blobId } = await app.made();
+  assert.is((await faultOf(app.create(blobId))).reason, 'INVALID_FIELD');
+  assert.is(app.isThere(blobId), true);
+  assert.ok((await app.extensions.getExtension({ id }, app.asProject)).extension);
+  const archive = await app.upload('archive');
+  for (const other of [archive, 'x', crypto.randomUUID()]) {
+    assert.is((await faultOf(app.create(other))).reason, 'RESOURCE_NOT_FOUND');
+  }
+});
+
+test('a session that names it gets it, deleted or not; a new one does not', async () => {
+  await using app = await openExtensions();
+  const { clients, asProject, asRunner } = app;
+  const { id, blobId } = await app.made();
+  const functionId = await app.publish({ name: 'f', config: `{"extensionId":"${id}"}` });
+  await app.invoke(functionId);
+  await app.extensions.deleteExtension({ id }, asProject);
+  assert.is(app.isThere(blobId), true);
+  const { leaseId, item } = must((await app.lease('INVOCATION'))[0], 'work');
+  const offered = item?.$case === 'invocation' ? item.value.extension : undefined;
+  assert.equal([offered?.extensionId, offered?.blobId], [id, blobId]);
+  assert.match(offered?.sha256 ?? '', /^[0-9a-f]{64}$/);
+  const fault = await faultOf(app.invoke(functionId));
+  assert.equal([fault.row.http, fault.message], [404, 'Extension not found.']);
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  await clients.runners.completeInvocation(end, asRunner);
+  // The next deletion takes what was left for that session alone.
+  const other = await app.made();
+  await app.extensions.deleteExtension({ id: other.id }, asProject);
+  assert.equal([app.isThere(blobId), app.isThere(other.blobId)], [false, false]);
+});
+
+test('a session without an extension gets none', async () => {
+  await using app = await openExtensions();
+  await app.made();
+  await app.invoke(await app.publish({ name: 'f' }));
+  const { item } = must((await app.lease('INVOCATION'))[0], 'work');
+  assert.is(item?.$case === 'invocation' && item.value.extension, undefined);
+});
+
+test.run();
