@@ -154,7 +154,7 @@ class Downloads {
         this.#options.log.warn({ err: error }, 'a download was not stored');
         this.#options.warn(`${shown(name)} could not be kept: ${asFault(error).message}`);
       } finally {
-        await rm(path, { force: true }).catch(() => undefined); // the directory goes with its Chrome
+        await rm(path, { force: true }).catch(() => undefined); // else it goes with Chrome
       }
     });
   }

@@ -1,7 +1,7 @@
 /**
  * The extension that a Chrome is started with. Chrome loads it some time after it is ready and says
- * nowhere that it did not: it is asked, until the extension is there with its service worker, before
- * any client is let in.
+ * nowhere that it did not: it is asked, until the extension is there with its service worker. Only
+ * then is a client let in.
  */
 import { constants } from 'node:fs';
 import { cp, readFile } from 'node:fs/promises';

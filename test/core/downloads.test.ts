@@ -1,4 +1,4 @@
-/** Downloads: added under a lease, listed by filters, gone when deleted or old. reference.md 1.3. */
+/** Downloads: added under a lease, listed by filter, gone when deleted or old. reference.md 1.3. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';

@@ -159,7 +159,7 @@ test('an extension is stored under its name', async () => {
   assert.is(other.status, 401);
 });
 
-test('an extension that is none is refused as core says, and a wrong form keeps nothing', async () => {
+test('an extension that is none is refused as core says; a wrong form keeps nothing', async () => {
   const { handlers } = extensionsOf(invalidField('file', 'is no extension: it is not.'));
   await using door = await openDoor(handlers as never);
   const refused = await send(door.url, '/v1/extensions', formOf(['file', 'a.zip', 'x']));

@@ -38,7 +38,7 @@ const GOOD: [string, Promise<Buffer>][] = [
   [
     'comments and a byte order mark',
     zipOf({
-      'manifest.json': `\uFEFF// one\n/* two */ ${manifest({ description: 'https://a/*b' })} // three`,
+      'manifest.json': `\uFEFF// one\n/* two */ ${manifest({ description: 'a//b/*c' })} // three`,
     }),
   ],
   ['what macOS adds', zipOf({ '__MACOSX/._manifest.json': 'x', '.DS_Store': 'y', ...OK })],
