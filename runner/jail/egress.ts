@@ -7,7 +7,6 @@
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { pipeline } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import { forwardHeaders } from './headers.ts';
 import { openResolve, ownAddresses, type Rules } from './names.ts';
@@ -170,7 +169,12 @@ async function pass(
   far.on('response', (answer) => {
     to.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwardHeaders(answer.rawHeaders));
     answer.on('data', ({ length }: Buffer) => count(way, target, { received: length }));
-    pipeline(answer, to, () => end());
+    // not stream.pipeline: its AbortController costs a fifth of the CPU of a small request
+    answer.pipe(to);
+    answer.on('error', () => to.destroy());
+    answer.on('close', () => {
+      if (!answer.complete) to.destroy();
+    });
   });
   far.on('error', () => {
     const isSafe = from.method === 'GET' || from.method === 'HEAD';
@@ -179,7 +183,10 @@ async function pass(
     else if (to.headersSent) end(void to.destroy());
     else end(refuse(to, { code: 502, why: `${target.host} does not answer` }));
   });
-  to.on('close', () => far.destroy());
+  to.on('close', () => {
+    far.destroy();
+    end();
+  });
   from.on('data', ({ length }: Buffer) => count(way, target, { sent: length }));
   from.pipe(far);
   await done;
