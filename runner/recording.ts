@@ -94,7 +94,7 @@ function openFilm(page: Page, { recordings, sessionAt, told, ...options }: PageO
   const begin = (at: number): Reel => {
     const { id: pageId, url } = page;
     const to = { clients, call, leaseId };
-    const track: Track = { ...to, pageId, url, sessionAt, startAt: at, isBroken: false };
+    const track: Track = { ...to, pageId, url, sessionAt, startAt: at, bytes: 0, isBroken: false };
     const startMs = at - sessionAt;
     told.push(recordings.tell(track, { startMs, endMs: startMs, complete: false }));
     return { track, number: 1, spool: recordings.openSpool(`${leaseId}-${pageId}-1`) };
@@ -113,6 +113,7 @@ function openFilm(page: Page, { recordings, sessionAt, told, ...options }: PageO
     add({ jpeg, at: came }: Picture): void {
       const at = Math.max(came, lastAt + 1); // a clock may be set back
       reel ??= begin(at);
+      if (reel.track.isBroken) return;
       const first = reel.spool.pictures[0]?.at ?? at;
       if (at - first >= SEGMENT_MS || reel.spool.bytes >= SEGMENT_BYTES) reel = after(reel, at);
       // left out, a picture is made up for by the one before it, which lasts longer

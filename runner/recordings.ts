@@ -18,6 +18,8 @@ import { retried } from './retry.ts';
 import { type Allowance, openAllowance, openSpool, type Spool } from './spool.ts';
 
 const CHUNK_BYTES = 64 << 10;
+/** In bytes, of a page's video. Ours: twenty minutes of full-page motion, or days of reading. */
+const VIDEO_MAX_BYTES = 1 << 30;
 /** Of one part. Ours: a segment has about a megabyte. */
 const UPLOAD_TIMEOUT_MS = 60_000;
 /** Ours: what a runner that ends gives its last segments. */
@@ -41,7 +43,9 @@ export type Track = Recipient & {
   /** What the first segment made, for the video's whole life. */
   size?: { width: number; height: number };
   start?: Buffer;
-  /** A segment is missing: no more may follow. */
+  /** Of its segments so far. */
+  bytes: number;
+  /** A segment is missing, or there are enough: no more may follow. */
   isBroken: boolean;
 };
 
@@ -159,6 +163,8 @@ async function deliver(
     const said = { number: 0, blobId, startMs: from, endMs: from, complete: false };
     await addTo(track, said, signal);
   }
+  track.bytes += segment.length;
+  if (track.bytes > VIDEO_MAX_BYTES) throw new Error('a video of more than 1 GiB');
   const blobId = await upload(track, segment, signal);
   const said = { number, blobId, startMs, endMs: until - sessionAt, complete: isLast };
   await addTo(track, said, signal);

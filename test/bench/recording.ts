@@ -1,0 +1,146 @@
+/**
+ * `node test/bench/recording.ts [rounds]`: a page with 100 sub-resources through the whole service,
+ * with nothing watching, with the protocol log, and with log and recording, against the same Chrome
+ * over its own pipe without any of us, interleaved in one run; then what encoding costs. Read the
+ * ratios. The aims: log 1.1, log and recording 1.3.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { must } from '../../proto/must.ts';
+import { openEncoder } from '../../runner/chrome/encoder.ts';
+import { launchOne, listen, log } from '../runner/chrome/lab.ts';
+import { boot } from '../support/stack.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
+const ROUNDS = Number(process.argv[2] ?? 12);
+const RESOURCES = 100;
+/** What is encoded: ten pictures a second for so long. */
+const SECONDS = 20;
+const SIZE = { width: 1280, height: 800 };
+const IMAGE =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><circle r="9"/></svg>';
+/** In a second, of /proc. */
+const TICKS = 100;
+
+{
+  await using parts = new AsyncDisposableStack();
+  const site = createServer(answer);
+  const url = `http://127.0.0.1:${await listen(site)}/`;
+  parts.defer(() => void site.close().closeAllConnections());
+  const direct = await chromium.launch({ executablePath: CHROME, args: ['--no-sandbox'] });
+  parts.defer(() => direct.close());
+  const stack = parts.use(await boot({ env: { TABERN_CHROME: CHROME } }));
+  const session = async (settings: object): Promise<Page> => {
+    const json = { keepAlive: true, browserSettings: settings };
+    const made = await stack.call<{ connectUrl: string }>('/v1/sessions', { json });
+    const browser: Browser = await chromium.connectOverCDP(made.connectUrl);
+    parts.defer(() => browser.close());
+    return must(browser.contexts()[0]?.pages()[0], 'the default page');
+  };
+  const variants: [string, Page, number[]][] = [
+    ['direct', await direct.newPage(), []],
+    ['service', await session({ logSession: false, recordSession: false }), []],
+    ['with log', await session({ recordSession: false }), []],
+    ['with log and recording', await session({}), []],
+  ];
+  for (let round = -2; round < ROUNDS; round += 1) {
+    for (const [, page, took] of variants) {
+      const before = performance.now();
+      await page.goto(`${url}?${round}`);
+      if (round >= 0) took.push(performance.now() - before); // the first warm the caches
+    }
+  }
+  const base = middle(variants[0]?.[2] ?? []);
+  console.log(`a page with ${RESOURCES} sub-resources, ${ROUNDS} rounds`);
+  for (const [name, , took] of variants) {
+    const ms = middle(took);
+    const p95 = [...took].sort((a, b) => a - b)[Math.floor(took.length * 0.95)] ?? 0;
+    const line = `${name}: p50 ${ms.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`;
+    console.log(`${line}, ratio ${(ms / base).toFixed(2)}`);
+  }
+}
+
+{
+  await using dir = tempDirectory('tabern-bench-');
+  const pids: number[] = [];
+  await using encoder = openEncoder({
+    async launch(wanted) {
+      const before = new Set(await descendants());
+      const chrome = await launchOne({ runDir: dir.path, allow: [], program: CHROME, ...wanted });
+      pids.push(...(await descendants()).filter((pid) => !before.has(pid)));
+      return chrome;
+    },
+    log,
+  });
+  const pictures = await drawn();
+  const frames = Array.from({ length: SECONDS * 10 }, (_, index) => ({
+    at: index * 100,
+    lasts: 100,
+    jpeg: must(pictures[index % pictures.length], 'a picture'),
+  }));
+  await encoder.encode({ ...SIZE, frames: frames.slice(0, 10) }); // starts its Chrome
+  const [cpu, own, at] = [await cpuOf(pids), process.cpuUsage(), performance.now()];
+  const { segment } = await encoder.encode({ ...SIZE, frames });
+  const wallMs = performance.now() - at;
+  const cpuS = (await cpuOf(pids)) - cpu;
+  const ownS = (process.cpuUsage(own).user + process.cpuUsage(own).system) / 1e6;
+  const per = (seconds: number) => (seconds / SECONDS).toFixed(3);
+  console.log(`${frames.length} pictures, ${SECONDS} s of session: ${wallMs.toFixed(0)} ms`);
+  console.log(`CPU per second of session: encoder ${per(cpuS)} s, this process ${per(ownS)} s`);
+  console.log(`${(segment.length / SECONDS / 1024).toFixed(0)} KiB per second`);
+}
+
+/** Pictures as a session gives them: text that scrolls. */
+async function drawn(): Promise<Buffer[]> {
+  const browser = await chromium.launch({ executablePath: CHROME, args: ['--no-sandbox'] });
+  try {
+    const page = await browser.newPage({ viewport: SIZE });
+    const line = 'The quick brown fox jumps over the lazy dog. '.repeat(40);
+    await page.setContent(`<body>${`<p>${line}</p>`.repeat(40)}`);
+    const made: Buffer[] = [];
+    for (let step = 0; step < 40; step += 1) {
+      await page.evaluate(`scrollTo(0, ${step * 40})`);
+      made.push(await page.screenshot({ type: 'jpeg', quality: 60 }));
+    }
+    return made;
+  } finally {
+    await browser.close();
+  }
+}
+
+function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void {
+  const isPage = url.startsWith('/?');
+  response.writeHead(200, { 'content-type': isPage ? 'text/html' : 'image/svg+xml' });
+  const ofImage = (_: unknown, index: number) => `<img src="/${url.slice(2)}-${index}">`;
+  const images = Array.from({ length: RESOURCES }, ofImage).join('');
+  response.end(isPage ? `<title>page</title>${images}` : IMAGE);
+}
+
+function middle(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+/** Of this process, and theirs. */
+async function descendants(): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const parents = new Map<number, number>();
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    parents.set(pid, Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0]));
+  }
+  const isBelow = (pid: number): boolean =>
+    pid > 1 && (pid === process.pid || isBelow(parents.get(pid) ?? 0));
+  return pids.filter((pid) => pid !== process.pid && isBelow(pid));
+}
+
+async function cpuOf(pids: readonly number[]): Promise<number> {
+  let ticks = 0;
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    ticks += Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+  }
+  return ticks / TICKS;
+}
