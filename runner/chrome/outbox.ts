@@ -14,6 +14,8 @@ const CAUGHT_UP_BYTES = 4 << 20;
 /** A client that stalls stalls the others of its session: so long and no longer. */
 const STALL_MS = 30_000;
 
+const TEXT = { binary: false };
+
 export type Outbox = Disposable & {
   send(message: Buffer | string): void;
 };
@@ -48,7 +50,9 @@ export function openOutbox(options: {
   return {
     send(message) {
       cork();
-      socket.send(message, { binary: false }, flushed);
+      // who keeps up costs no callback
+      const isMuch = wire.writableLength + message.length > CAUGHT_UP_BYTES;
+      socket.send(message, TEXT, isMuch ? flushed : undefined);
       if (stall !== undefined || socket.bufferedAmount <= BEHIND_BYTES) return;
       pipe.pause(me);
       stall = setTimeout(() => {

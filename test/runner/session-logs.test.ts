@@ -1,4 +1,4 @@
-/** The protocol log's way to core: soon, in order, once, to the end, and never too much at a time. */
+/** The protocol log's way to core: soon, in order, once, to the end, never too much at a time. */
 import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

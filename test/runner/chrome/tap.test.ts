@@ -77,7 +77,8 @@ test('an error is the result', () => {
 test('events that tell of pages are kept, the flood is not', () => {
   const { tap, logged } = openBench();
   const session = tap.session(2);
-  const kept = `{"method":"Page.frameNavigated","params":{"frame":{"id":"F","loaderId":"L"}}${TAIL}`;
+  const frame = '{"id":"F","loaderId":"L"}';
+  const kept = `{"method":"Page.frameNavigated","params":{"frame":${frame}}${TAIL}`;
   say(session, kept, 5);
   for (const method of [
     'Network.dataReceived',

@@ -1,0 +1,48 @@
+/**
+ * One Chrome behind its relay in a process of its own, for relay.ts. `logs` as its argument keeps
+ * the protocol log as a runner does, for a core that takes everything. Prints its address; ends
+ * when its parent lets go of it.
+ */
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AppendSessionLogsRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { openRelay } from '../../runner/chrome/relay.ts';
+import { sessionLogs } from '../../runner/session-logs.ts';
+import { launchOne, listen, log } from '../runner/chrome/lab.ts';
+
+const runDir = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
+const chrome = await launchOne({ runDir, allow: ['127.0.0.0/8'] });
+const taken = { entries: 0, bytes: 0, compressed: 0 };
+const runners = {
+  async appendSessionLogs({ count, size, entries }: AppendSessionLogsRequest) {
+    taken.entries += count;
+    taken.bytes += size;
+    taken.compressed += entries.length;
+    return { full: false };
+  },
+};
+const logs = sessionLogs({
+  ...{ sessionId: crypto.randomUUID(), leaseId: '', log, now: Date.now, call: {} },
+  clients: { runners: runners as never },
+  lost: new AbortController().signal,
+});
+const part = process.argv[2] === 'logs' ? await logs.open(chrome) : undefined;
+const relay = openRelay(chrome, { log, tap: part?.tap });
+const door = createServer().on('upgrade', relay.serve);
+process.send?.({ url: `ws://127.0.0.1:${await listen(door)}/` });
+
+// what it used so far, and what the log has
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send?.({ cpuMs: (user + system) / 1_000, ...taken });
+});
+process.on('disconnect', async () => {
+  relay.close(1001, 'the bench is over');
+  await part?.end();
+  await chrome.close();
+  await rm(runDir, { recursive: true, force: true });
+  process.exit(0);
+});
