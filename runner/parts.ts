@@ -63,12 +63,12 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
     logs?.warn(message);
   };
   const settings = sessionSettings(params, deps.engine, { ...deps.browsers, warn });
+  const files = downloads({ ...deps, warn });
   return {
     open: [
       settings.open,
-      ...(logs ? [logs.open] : []),
+      logs ? endingAfter(files, logs.open) : files,
       ...(recordSession && recordings ? [recording({ ...deps, recordings })] : []),
-      downloads({ ...deps, warn }),
       uploads(),
       async (chrome) => openLiveView(chrome, deps),
     ],
@@ -78,6 +78,21 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
       return extension ? { ...settings.wanted, engine: 'chromium', extension } : settings.wanted;
     },
     warn,
+  };
+}
+
+/** Both as one part: what the first says at its end still stands in the log. */
+function endingAfter(first: OpenPart, log: OpenPart): OpenPart {
+  return async (chrome) => {
+    const kept = await log(chrome);
+    const { end } = await first(chrome);
+    return {
+      ...kept,
+      async end() {
+        await end();
+        await kept.end();
+      },
+    };
   };
 }
 

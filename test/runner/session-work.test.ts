@@ -37,7 +37,8 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   const told: CompleteSessionRequest[] = [];
   const pipe = Promise.withResolvers<void>();
   const chrome = {
-    pipe: { closed: pipe.promise },
+    dir: '/nowhere',
+    pipe: { closed: pipe.promise, onEvent: () => () => {} },
     egress: { bytes: { sent: 2, received: 3, managed: 5 }, steer: () => {} },
     close: async () => void acts.push('chrome closed'),
     kill: () => {},
