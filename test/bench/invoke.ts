@@ -11,6 +11,7 @@ import { chromium } from 'playwright-core';
 import { type Invocation, invoke, isOver, publish } from '../support/functions.ts';
 import { until } from '../support/poll.ts';
 import { boot, type Stack } from '../support/stack.ts';
+import { quantile, show, timed } from './figures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
@@ -74,17 +75,6 @@ async function launchAlone(): Promise<void> {
   await browser.close();
 }
 
-/** How long each run took, in milliseconds. */
-async function timed(runs: number, act: () => Promise<void>): Promise<number[]> {
-  const took: number[] = [];
-  for (let run = 0; run < runs; run++) {
-    const before = performance.now();
-    await act();
-    took.push(performance.now() - before);
-  }
-  return took;
-}
-
 /** What the runner says of each invocation that it ended. */
 function timings(stack: Stack): Timing[] {
   return stack
@@ -105,15 +95,6 @@ function showShares(lines: readonly Timing[], waits: readonly number[]): void {
   }
 }
 
-function show(title: string, took: readonly number[]): void {
-  console.log(`${title}: p50 ${quantile(took, 0.5)} ms, p95 ${quantile(took, 0.95)} ms`);
-}
-
 function middle(values: readonly number[]): number {
-  return Number(quantile(values, 0.5));
-}
-
-function quantile(values: readonly number[], part: number): string {
-  const sorted = values.toSorted((one, other) => one - other);
-  return (sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0).toFixed(1);
+  return quantile(values, 0.5);
 }

@@ -1,0 +1,156 @@
+/**
+ * `node test/bench/sessions.ts [runs]`: how soon a session answers its first command, with spares
+ * and without; ten sessions at once; and memory. Each beside the plain thing in the same run:
+ * puppeteer.launch and playwright's launch of the same Chrome. Read the ratios.
+ */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+import puppeteer, { type Browser } from 'puppeteer-core';
+import { WebSocket } from 'ws';
+import { until } from '../support/poll.ts';
+import { familyOf } from '../support/processes.ts';
+import { boot, type Stack } from '../support/stack.ts';
+import { show, timed } from './figures.ts';
+
+const RUNS = Number(process.argv[2] ?? 15);
+const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium';
+const ARGS = ['--no-sandbox', '--no-first-run', '--disable-background-networking'];
+const AT_ONCE = 10;
+/** For spares to be there again: what is measured is the warm case. */
+const REST_MS = 1_500;
+const MIB = 1 << 20;
+const LOCAL = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32', TABERN_SESSION_GRACE_MS: '0' };
+
+type Session = { id: string; connectUrl: string };
+
+await warm();
+await cold();
+await together();
+await memory();
+
+async function warm(): Promise<void> {
+  await using stack = await boot({ env: { ...LOCAL, TABERN_SESSION_SPARES: '2' } });
+  await firstAnswer(stack);
+  const took: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    await sleep(REST_MS);
+    took.push(...(await timed(1, () => firstAnswer(stack))));
+  }
+  const plain = await timed(RUNS, async () => {
+    const browser = await launchPlain();
+    await browser.version();
+    await browser.close();
+  });
+  show('puppeteer.launch -> first answer', plain);
+  show('create -> first answer, warm', took, plain);
+}
+
+async function cold(): Promise<void> {
+  const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
+  await using stack = await boot({ env: { ...LOCAL, ...none } });
+  await firstAnswer(stack);
+  const took = await timed(RUNS, () => firstAnswer(stack));
+  const plain = await timed(RUNS, async () => {
+    const browser = await chromium.launch({ executablePath: CHROME, args: ARGS });
+    browser.version();
+    await browser.close();
+  });
+  show("playwright's launch", plain);
+  show('create -> first answer, no spares', took, plain);
+}
+
+/** A page of 20 pictures and 100 evaluations in each of ten browsers. */
+async function together(): Promise<void> {
+  await using site = await pictures();
+  await using stack = await boot({ env: LOCAL });
+  const work = async (browser: Browser): Promise<void> => {
+    const page = await browser.newPage();
+    await page.goto(site.url);
+    for (let count = 0; count < 100; count += 1) await page.evaluate('1 + 1');
+    await browser.close();
+  };
+  const all = (open: () => Promise<Browser>) => async () => {
+    await Promise.all(Array.from({ length: AT_ONCE }, async () => work(await open())));
+  };
+  const connect = async (): Promise<Browser> => {
+    const { connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
+    return await puppeteer.connect({ browserWSEndpoint: connectUrl });
+  };
+  const rounds = Math.max(2, Math.round(RUNS / 5));
+  await all(connect)();
+  const plain = await timed(rounds, all(launchPlain));
+  const took = await timed(rounds, all(connect));
+  show(`${AT_ONCE} x puppeteer.launch at once`, plain);
+  show(`${AT_ONCE} sessions at once`, took, plain);
+}
+
+async function memory(): Promise<void> {
+  const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
+  await using stack = await boot({ env: { ...LOCAL, ...none } });
+  await stack.runnerPid();
+  await sleep(REST_MS);
+  const idle = ours(stack);
+  console.log(`idle, without Chrome: ${(idle / MIB).toFixed(0)} MB`);
+  const sessions = await Promise.all(
+    Array.from({ length: AT_ONCE }, () => stack.call<Session>('/v1/sessions', { json: {} })),
+  );
+  const clients = await Promise.all(sessions.map(({ connectUrl }) => connected(connectUrl)));
+  await sleep(REST_MS);
+  const each = (ours(stack) - idle) / AT_ONCE;
+  console.log(`for each session, beside Chrome: ${(each / MIB).toFixed(1)} MB`);
+  for (const client of clients) client.terminate();
+}
+
+/** Proportional memory of all processes that are no Chrome and no function host, in bytes. */
+function ours({ pid }: Stack): number {
+  const own = familyOf(pid).filter(({ command }) => /bin\.ts (serve|runner)/.test(command));
+  return own.reduce((sum, one) => sum + proportional(one.pid), 0);
+}
+
+function proportional(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
+}
+
+async function firstAnswer(stack: Stack): Promise<void> {
+  const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
+  const client = await connected(connectUrl);
+  client.send('{"id":1,"method":"Browser.getVersion"}');
+  await once(client, 'message');
+  client.terminate();
+  void until(async () => {
+    return (await stack.call<{ status: string }>(`/v1/sessions/${id}`)).status === 'COMPLETED';
+  });
+}
+
+async function connected(url: string): Promise<WebSocket> {
+  const client = new WebSocket(url, { perMessageDeflate: false });
+  await once(client, 'open');
+  return client;
+}
+
+function launchPlain(): Promise<Browser> {
+  return puppeteer.launch({ executablePath: CHROME, headless: true, args: ARGS });
+}
+
+async function pictures() {
+  const dot = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAA=', 'base64');
+  const html = Array.from({ length: 20 }, (_, n) => `<img src="/${n}.gif">`).join('');
+  const server = createServer((request, response) => {
+    const isPage = request.url === '/';
+    response.setHeader('content-type', isPage ? 'text/html' : 'image/gif');
+    response.end(isPage ? html : dot);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
