@@ -22,6 +22,7 @@ const REFUSED = -32000;
 
 const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
 const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');
+const NO_COMMAND = 'a message is a JSON object with an integer id and a method, 300 levels at most';
 const CLOSING_BRACE = 0x7d;
 const ATTACH = 'Target.attachToBrowserTarget';
 const CREATE = 'Target.createBrowserContext';
@@ -95,7 +96,7 @@ export function openClient(options: ClientOptions): RelayClient {
     messages += 1;
     const command = parseCommand(text);
     if (command === undefined) {
-      fail({}, INVALID_REQUEST, 'a message is a JSON object with an integer id and a method');
+      fail({}, INVALID_REQUEST, NO_COMMAND);
       return;
     }
     const { sessionId = rootId } = command;
@@ -126,7 +127,10 @@ export function openClient(options: ClientOptions): RelayClient {
   };
 
   own(rootId);
-  socket.on('message', (bytes: RawData) => fromClient(bytes.toString()));
+  socket.on('message', (bytes: RawData) => {
+    // one that has been told to go drives nothing any more, whatever it still says
+    if (socket.readyState === socket.OPEN) fromClient(bytes.toString());
+  });
   // too long a message, a broken frame: ws says so with its code, and the client may hear it
   socket.on('error', () => endSoon(socket));
   socket.on('close', () => {

@@ -9,6 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../proto/log.ts';
+import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle.ts';
 import type { Chrome } from './launch.ts';
@@ -23,6 +24,7 @@ const COMMAND_MAX_BYTES = 16 << 20;
 const TOO_BIG = 1009;
 /** Ours: an agent, a live view and a debugger at once are three. */
 const CLIENTS_MAX = 32;
+const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close one, then try again.`;
 
 export type Relay = {
   /** Serves one upgrade that the caller has already authorised. */
@@ -111,24 +113,21 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     serve(request, socket, head) {
       socket.on('error', () => socket.destroy());
       if (ended || clients.size + arriving >= CLIENTS_MAX) {
-        refuse(socket, ended ? '410 Gone' : '429 Too Many Requests');
+        if (ended) refuse(socket, 410, 'The session has ended.');
+        else refuse(socket, 429, TOO_MANY);
         return;
       }
       arriving += 1;
       attach(request, socket, head)
         .catch((error: unknown) => {
           log.warn({ error: String(error) }, 'cannot attach a client');
-          refuse(socket, '502 Bad Gateway');
+          refuse(socket, 502, 'The browser could not be reached.');
         })
         .finally(() => {
           arriving -= 1;
         });
     },
   };
-}
-
-function refuse(socket: Duplex, status: string): void {
-  socket.end(`HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
 }
 
 /** ws closes what is too long by itself, without a word. */

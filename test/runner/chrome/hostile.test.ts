@@ -130,4 +130,17 @@ hostile(
   },
 );
 
+hostile('who has been told to go drives nothing any more', async () => {
+  await using lab = await openLab({ allow: [] });
+  const socket = await upgraded(lab);
+  const told = once(socket, 'data');
+  lab.relay.close(1000, 'over');
+  await told; // it has the close frame, and does not answer it
+  const params = { url: 'about:blank' };
+  socket.write(frame(TEXT, JSON.stringify({ id: 1, method: 'Target.createTarget', params })));
+  await lab.relay.closed; // cut, since it did not go
+  const { targetInfos } = await lab.chrome.pipe.call('Target.getTargets');
+  assert.is((targetInfos as { type: string }[]).filter(({ type }) => type === 'page').length, 1);
+});
+
 hostile.run();
