@@ -51,7 +51,7 @@ export type SessionLogsOptions = {
 };
 
 export function sessionLogs(options: SessionLogsOptions): SessionLogs {
-  const { sessionId, now, lost } = options;
+  const { sessionId, log, now, lost } = options;
   const secretHeaders = new Set<string>();
   const over = new AbortController();
   let pages: Pages | undefined;
@@ -80,14 +80,21 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
       return;
     }
   };
+  /** A bug of ours ends the log, not the session. */
+  const fail = (error: unknown): void => {
+    log.error({ err: error }, 'a protocol log failed');
+    tap.stop();
+  };
   const send = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
     isDue = false;
-    sending ??= pass().finally(() => {
-      sending = undefined;
-      if (tap.ready > 0) arm(tap.ready >= CHUNK_MAX);
-    });
+    sending ??= pass()
+      .catch(fail)
+      .finally(() => {
+        sending = undefined;
+        if (tap.ready > 0) arm(tap.ready >= CHUNK_MAX);
+      });
     return sending;
   };
   const arm = (isDueNow: boolean): void => {

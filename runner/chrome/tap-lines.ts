@@ -16,12 +16,19 @@ const ID = /^[\w.-]{1,64}$/;
 /** JSON of params or a result, and the message that held it. */
 type Shown = { body: string; raw: string };
 
-/** One line, without its end. */
-export function lineOf(
-  entry: Entry,
-  sessionId: string,
-  secretHeaders: ReadonlySet<string>,
-): string {
+/** One line, without its end. What an exploited Chrome nests too deep is left out. */
+export function lineOf(entry: Entry, sessionId: string, secrets: ReadonlySet<string>): string {
+  try {
+    return lineFrom(entry, sessionId, secrets);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const { method, pageId, request } = entry;
+    const text = '{"params":{"truncated":"nested too deep"}}';
+    return lineFrom({ method, pageId, request: { ...request, text } }, sessionId, secrets);
+  }
+}
+
+function lineFrom(entry: Entry, sessionId: string, secretHeaders: ReadonlySet<string>): string {
   const { method, pageId, request, response } = entry;
   const asked = entry.params === undefined ? eventOf(entry, secretHeaders) : commandOf(entry);
   const answered = response && answerOf(method, response);

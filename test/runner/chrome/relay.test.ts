@@ -132,7 +132,16 @@ relay('messages that are not commands are answered with an error', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   const own = `{"id":${2 ** 30},"method":"Browser.getVersion"}`; // numbers of the relay itself
-  const wrong = ['', '[]', '{"id":"1","method":"Browser.getVersion"}', '{"id":1}', 'null', own];
+  const deep = `{"id":1,"method":"a","params":{"a":${'['.repeat(1e4)}${']'.repeat(1e4)}}}`;
+  const wrong = [
+    deep,
+    '',
+    '[]',
+    '{"id":"1","method":"Browser.getVersion"}',
+    '{"id":1}',
+    'null',
+    own,
+  ];
   for (const text of wrong) {
     const before = raw.said.length;
     raw.socket.send(text);

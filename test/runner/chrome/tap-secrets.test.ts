@@ -83,4 +83,20 @@ test('a request of a page shows neither its credentials nor its body', () => {
   assert.equal(all[3]?.request?.params, plain);
 });
 
+test('what is nested too deep to be cleaned of secrets is left out', () => {
+  const { tap, logged } = openBench();
+  const session = tap.session(0);
+  const deep = `${'['.repeat(2e4)}${']'.repeat(2e4)}`;
+  ask(session, { id: 1, method: 'Network.getCookies' });
+  say(session, `{"id":1,"result":{"cookies":${deep}}${TAIL}`);
+  const event = `{"url":"x","headers":{"cookie":"hidden"},"deep":${deep}}`;
+  say(session, `{"method":"Network.requestWillBeSent","params":{"request":${event}}${TAIL}`);
+  const all = logged();
+  assert.is(all.length, 2);
+  for (const { line } of all) {
+    assert.not(line.includes('hidden'));
+    assert.match(line, /nested too deep/);
+  }
+});
+
 test.run();
