@@ -94,6 +94,7 @@ class Downloads {
     }
     this.#begun.delete(guid);
     if (state === 'completed') this.#store(file, basename(String(filePath ?? guid)));
+    else this.#options.warn(`the download of ${shown(file.name)} was cancelled`);
     if (this.#begun.size === 0) this.#settled.resolve();
   }
 
