@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
+import { askDoor } from '../../../gateway/door.ts';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import type { Clients } from '../../../proto/services.ts';
-import { openDoor } from '../../../runner/door.ts';
+import { openDoor, type Target } from '../../../runner/door.ts';
 import { runSession } from '../../../runner/session-work.ts';
 import { BROWSERS } from '../../support/browsers.ts';
+import { faultOf } from '../../support/fault.ts';
+import { until } from '../../support/poll.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { launchOne, log } from './lab.ts';
 
@@ -151,6 +154,32 @@ test('a silent connection is ended: keepAlive goes on, else its leaving ends the
   await using left = await open({ idleMs: 2_000, graceMs: 0 });
   assert.is(await closing(await left.connect()), '1008 no CDP traffic for 2 s');
   assert.is((await left.ended())?.reason, 'its last client has left');
+});
+
+test('the door tells the open pages, and which of them is the active one', async () => {
+  await using scene = await open({ keepAlive: true });
+  const client = await scene.connect();
+  const place = { address: `unix:${scene.socketPath}`, signingKey: 'key' };
+  const signal = AbortSignal.timeout(30_000);
+  const ask = () => askDoor(place, { method: 'GET', path: '/targets', signal });
+  assert.is(((await ask()) as Target[]).length, 1);
+  const params = { url: 'data:text/html,<title>second</title>' };
+  client.send(JSON.stringify({ id: 2, method: 'Target.createTarget', params }));
+  await once(client, 'message');
+  const tabs = await until(async () => {
+    const all = (await ask()) as Target[];
+    return all.some(({ title }) => title === 'second') && all;
+  });
+  assert.equal(
+    tabs.map(({ url, active }) => [url, active]),
+    [
+      ['about:blank', false],
+      [params.url, true],
+    ],
+  );
+  const wrong = { ...place, signingKey: 'other' };
+  const fault = await faultOf(askDoor(wrong, { method: 'GET', path: '/targets', signal }));
+  assert.is(fault.reason, 'SESSION_ENDED');
 });
 
 test('the door is its owner’s alone, and opens nothing to another key or path', async () => {

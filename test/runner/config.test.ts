@@ -1,0 +1,41 @@
+/** What an operator can set of sessions, and what is refused with the option's name. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readConfig } from '../../runner/config.ts';
+
+const test = suite('runner/config');
+const read = (env: Record<string, string>) =>
+  readConfig({ TABERN_DATA: '/srv/tabern', TABERN_RUNNER_TOKEN: 'token', ...env });
+
+test('sessions have their places and their grace', () => {
+  const { sessionsMax, sessionGraceMs, listen } = read({});
+  assert.equal(
+    { sessionsMax, sessionGraceMs, listen },
+    {
+      ...{ sessionsMax: 25, sessionGraceMs: 3_000, listen: undefined },
+    },
+  );
+  assert.is(read({ TABERN_SESSION_GRACE_MS: '0' }).sessionGraceMs, 0);
+  for (const [name, value] of [
+    ['TABERN_SESSIONS_MAX', '0'],
+    ['TABERN_SESSIONS_MAX', '257'],
+    ['TABERN_SESSION_GRACE_MS', '-1'],
+    ['TABERN_SESSION_GRACE_MS', '60001'],
+    ['TABERN_SESSION_GRACE_MS', '3s'],
+  ] as const) {
+    assert.throws(() => read({ [name]: value }), new RegExp(name), `${name}=${value}`);
+  }
+});
+
+test('the door’s address is one that gateways can dial', () => {
+  const listen = (value: string) => read({ TABERN_RUNNER_LISTEN: value }).listen;
+  assert.equal(listen('10.0.0.5:4750'), { host: '10.0.0.5', port: 4750 });
+  assert.equal(listen('runner-1.internal:4750'), { host: 'runner-1.internal', port: 4750 });
+  assert.equal(listen('[fd00::5]:4750'), { host: 'fd00::5', port: 4750 });
+  const wrong = ['4750', ':4750', '0.0.0.0:4750', '[::]:4750', '10.0.0.5', '10.0.0.5:0', 'a b:1'];
+  for (const value of [...wrong, '10.0.0.5:70000', '10.0.0.5:4750/x', 'http://a:1']) {
+    assert.throws(() => listen(value), /TABERN_RUNNER_LISTEN must be host:port/, value);
+  }
+});
+
+test.run();
