@@ -72,28 +72,33 @@ export async function register(dir: string, endpoints: readonly (readonly string
 }
 
 /** That many events of the project, committed at once; each becomes a delivery per webhook. */
-export function queue(dir: string, projectId: string, count: number): void {
+export function queue(dir: string, projectId: string, count: number, at = now()): void {
   const open = openDatabase({ dir, durability: 'full' });
   const tx: Tx = { db: open.db, wake: () => {}, crashPoint: () => {} };
   const data = { status: 'COMPLETED', results: { text: 'x'.repeat(1_000) } };
   open.db.transaction(() => {
     for (let n = 0; n < count; n++) {
-      emitEvent(tx, { type: TYPE, resourceId: newId(), projectId, data, at: now() });
+      emitEvent(tx, { type: TYPE, resourceId: newId(), projectId, data, at });
     }
   })();
   open.close();
 }
 
-/** The engine on that directory, sending. `ended(n)` resolves once n attempts are on record. */
-export async function startEngine(dir: string, { ca, ratePerS }: { ca: string; ratePerS: number }) {
+type EngineOptions = { ca: string; ratePerS: number; now?: () => number };
+
+/**
+ * The engine on that directory, sending. `ended(n)` gives the milliseconds from the first claim
+ * after it until n attempts more are on record.
+ */
+export async function startEngine(dir: string, options: EngineOptions) {
+  const { ca, ratePerS, now = Date.now } = options;
   const { store, webhooks } = await openParts(dir);
   const service = deliveryService({ store, sealer, log, now, ratePerS });
   const caller = callerOf('');
-  let claimedAt: number | undefined;
-  let reported = 0;
-  let wanted = Number.POSITIVE_INFINITY;
-  const { promise, resolve } = Promise.withResolvers<number>();
   const calls = { claims: 0, reports: 0 };
+  let left = 0;
+  let claimedAt: number | undefined;
+  let done: (ms: number) => void = () => {};
   const client = local(
     DeliveryServiceService,
     {
@@ -105,23 +110,29 @@ export async function startEngine(dir: string, { ca, ratePerS }: { ca: string; r
       },
       async reportAttempts(request, call) {
         const answer = await service.reportAttempts(request, { ...caller, call });
-        reported += request.reports.filter(({ outcome }) => outcome === 'OK').length;
         calls.reports += 1;
-        if (reported >= wanted) resolve(performance.now() - must(claimedAt, 'a first claim'));
+        left -= request.reports.filter(({ outcome }) => outcome === 'OK').length;
+        if (left <= 0 && claimedAt !== undefined) done(performance.now() - claimedAt);
         return answer;
       },
     },
     { onError: (error) => log.error(error) },
   );
-  const options = { client, token: 'bench', senderId: 'bench', allow, ca, log };
-  const dispatcher = startDispatcher({ ...options, attemptsEndMs: 0 });
+  const rest = { client, token: 'bench', senderId: 'bench', allow, ca, log };
+  const dispatcher = startDispatcher({ ...rest, attemptsEndMs: 0 });
   return {
     webhooks,
     calls,
-    /** Milliseconds from the first claim until then. */
     ended(count: number): Promise<number> {
-      wanted = count;
+      const { promise, resolve } = Promise.withResolvers<number>();
+      left = count;
+      claimedAt = undefined;
+      done = resolve;
       return promise;
+    },
+    /** Makes whoever waits for a delivery look again. */
+    async wake({ projectId, webhookId: id }: { projectId: string; webhookId: string }) {
+      await webhooks.enableWebhook({ id }, callerOf(projectId));
     },
     async [Symbol.asyncDispose]() {
       await dispatcher.close();
