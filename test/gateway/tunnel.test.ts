@@ -237,8 +237,7 @@ test('what is handed over is no business of the gateway any more', async () => {
       return true;
     },
   });
-  const early = 'early';
-  const answer = said(scene.port, `GET /?signingKey=k HTTP/1.1\r\n${UPGRADE}\r\n${early}`);
+  const answer = said(scene.port, `GET /?signingKey=k HTTP/1.1\r\n${UPGRADE}\r\nearly`);
   const [address, socket, first] = await handed.promise;
   assert.match(address, /^unix:/);
   assert.match(first, /^GET \/connect\?signingKey=the%20key HTTP\/1\.1\r\n[\s\S]*\r\n\r\nearly$/);

@@ -152,7 +152,7 @@ test('a core that refuses the start is ERROR', async () => {
   assert.ok(acts.includes('chrome closed'));
 });
 
-test('released before there is a Chrome: COMPLETED; a runner that ends leaves it to another', async () => {
+test('released before it began: COMPLETED; a runner that ends leaves it to another', async () => {
   const take = async (signal: AbortSignal) => {
     signal.throwIfAborted();
     throw new Error('not aborted');

@@ -107,7 +107,7 @@ async function refusal(url: string): Promise<number> {
   return response.statusCode;
 }
 
-test('two clients at once; the last that leaves ends it, and a closed door stays closed', async () => {
+test('two clients at once; the last that leaves ends it, and its door is shut', async () => {
   await using scene = await open({ graceMs: 20 });
   const [one, other] = [await scene.connect(), await scene.connect()];
   one.close();
@@ -119,7 +119,7 @@ test('two clients at once; the last that leaves ends it, and a closed door stays
   assert.is(await refusal(`ws+unix:${scene.socketPath}:/connect?signingKey=key`), 410);
 });
 
-test('with keepAlive it is the same browser for who comes back, after Browser.close too', async () => {
+test('with keepAlive the same browser is there for who comes back', async () => {
   await using scene = await open({ keepAlive: true, graceMs: 0 });
   const first = await scene.connect();
   const made = await ask(first, 'Target.createBrowserContext');
@@ -146,7 +146,7 @@ test('its time over, its Chrome lost: every client hears a code and a reason', a
   assert.is((await crashed.ended())?.end, 'ERROR');
 });
 
-test('a silent connection is ended: keepAlive goes on, else its leaving ends the session', async () => {
+test('a silent connection is ended; with keepAlive the session goes on', async () => {
   await using kept = await open({ keepAlive: true, idleMs: 2_000 });
   assert.is(await closing(await kept.connect()), '1008 no CDP traffic for 2 s');
   assert.ok((await ask(await kept.connect(), 'Browser.getVersion'))['product']);
