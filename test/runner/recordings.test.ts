@@ -120,7 +120,7 @@ test('an encoder that failed once is asked again', async () => {
   assert.equal([asked, bench.written.length], [2, 2]);
 });
 
-test('what cannot be made breaks off there: core hears of the end, and nothing follows', async () => {
+test('what cannot be made ends it there: core hears of it, and nothing follows', async () => {
   let asked = 0;
   await using bench = openBench(() => {
     asked += 1;
