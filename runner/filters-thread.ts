@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { FiltersEngine } from '@ghostery/adblocker';
-import { request } from 'undici';
 import { must } from '../proto/must.ts';
 
 /** In bytes, of one list. Ours: EasyList is 2 MB. */
@@ -16,12 +15,10 @@ must(parentPort, 'the thread that asked').postMessage(engine.serialize());
 
 async function textOf(list: string): Promise<string> {
   if (!/^https?:\/\//.test(list)) return await readFile(list, 'utf8');
-  const { statusCode, body } = await request(list, {
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-  });
-  if (statusCode !== 200) throw new Error(`${list} answered ${statusCode}`);
+  const { status, body } = await fetch(list, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
+  if (status !== 200 || body === null) throw new Error(`${list} answered ${status}`);
   let text = '';
-  for await (const part of body.setEncoding('utf8')) {
+  for await (const part of body.pipeThrough(new TextDecoderStream())) {
     text += part;
     if (text.length > LIST_MAX_BYTES) throw new Error(`${list} is longer than 32 MiB`);
   }

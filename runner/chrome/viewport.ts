@@ -39,7 +39,7 @@ export async function setViewport(
   });
 }
 
-/** The page hears of its window's size a moment after the window; who drives it must not see that. */
+/** The page hears of its window's size a moment later; who drives it must not see that. */
 async function shown({ session }: Page, { width }: Required<Viewport>): Promise<void> {
   for (let tries = 0; tries < SHOWN_TRIES; tries += 1) {
     const { cssLayoutViewport } = await session.call('Page.getLayoutMetrics');

@@ -35,7 +35,7 @@ async function openMachine() {
   };
 }
 
-/** What is refused in silence costs this much each; what is allowed may take a busy machine long. */
+/** What is refused in silence costs this much each; what is allowed may take longer. */
 const SILENCE_MS = 2_500;
 const PATIENCE_MS = 12_000;
 
