@@ -43,6 +43,8 @@ export type Door = AsyncDisposable & {
   address: string;
   /** Lets in to this session by this key until it is disposed. */
   admit(signingKey: string, session: Admitted): Disposable;
+  /** Until it is disposed, who comes with this key waits for its session to be admitted. */
+  expect(signingKey: string): Disposable;
   /** Serves a connection that a gateway on this machine has accepted and handed over. */
   serve(socket: Socket): void;
 };
@@ -53,7 +55,7 @@ export async function openDoor(options: {
   log: Log;
 }): Promise<Door> {
   const { where, log } = options;
-  const { admit, serve, ...server } = await openKeyed<Admitted>(where, {
+  const { admit, expect, serve, ...server } = await openKeyed<Admitted>(where, {
     upgrade: welcome,
     answer: (session, exchange) => answer(session, exchange, log),
     // a gateway has asked core just now: the session has ended since
@@ -62,8 +64,7 @@ export async function openDoor(options: {
   if (typeof where === 'string') await chmod(where, 0o600);
   return {
     address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
-    admit,
-    serve,
+    ...{ admit, expect, serve },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

@@ -31,6 +31,8 @@ export type Routes<T> = {
 export type Keyed<T> = AsyncDisposable & {
   /** Lets in to this session by this key until it is disposed. */
   admit(signingKey: string, admitted: T): Disposable;
+  /** Until it is disposed, who comes with this key waits for its session to be admitted. */
+  expect(signingKey: string): Disposable;
   /** Serves a connection that somebody else has accepted. */
   serve(socket: Socket): void;
 };
@@ -42,10 +44,15 @@ export async function openKeyed<T>(
 ): Promise<Keyed<T>> {
   const all = new Map<string, T>();
   const upgraded = new Set<Socket>();
-  const find = (url: URL): T | undefined => all.get(url.searchParams.get('signingKey') ?? '');
-  const server = createServer((request, response) => {
+  const expected = new Map<string, PromiseWithResolvers<void>>();
+  const find = async (url: URL | undefined): Promise<T | undefined> => {
+    const key = url?.searchParams.get('signingKey') ?? '';
+    await expected.get(key)?.promise;
+    return all.get(key);
+  };
+  const server = createServer(async (request, response) => {
     const url = addressOf(request);
-    const admitted = url && find(url);
+    const admitted = await find(url);
     const { statusCode, message } = routes.stranger;
     if (!url || !admitted) answerRefusal(response, statusCode, message);
     else if (isVersion(request, url)) tellVersion(response, url);
@@ -53,14 +60,14 @@ export async function openKeyed<T>(
       answerRefusal(response, 404, NO_ROUTE);
     }
   });
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+  server.on('upgrade', async (request: IncomingMessage, socket: Socket, head: Buffer) => {
     socket.on('error', () => socket.destroy());
     socket.setNoDelay(true);
     upgraded.add(socket);
     socket.once('close', () => upgraded.delete(socket));
     const url = addressOf(request);
-    const admitted = url && find(url);
-    if (admitted) routes.upgrade(admitted, { request, socket, head, url });
+    const admitted = await find(url);
+    if (url && admitted) routes.upgrade(admitted, { request, socket, head, url });
     else refuse(socket, routes.stranger.statusCode, routes.stranger.message);
   });
   if (typeof where === 'string') server.listen({ path: where });
@@ -69,7 +76,18 @@ export async function openKeyed<T>(
   return {
     admit(signingKey, admitted) {
       all.set(signingKey, admitted);
+      expected.get(signingKey)?.resolve();
       return { [Symbol.dispose]: () => void all.delete(signingKey) };
+    },
+    expect(signingKey) {
+      const coming = Promise.withResolvers<void>();
+      expected.set(signingKey, coming);
+      return {
+        [Symbol.dispose]() {
+          expected.delete(signingKey);
+          coming.resolve();
+        },
+      };
     },
     serve: (socket) => void server.emit('connection', socket),
     async [Symbol.asyncDispose]() {

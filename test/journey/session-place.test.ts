@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { WebSocket } from 'ws';
 import { must } from '../../proto/must.ts';
+import { ended, type Invocation, publish } from '../support/functions.ts';
 import { until } from '../support/poll.ts';
 import { startSite } from '../support/site.ts';
 import { boot, type Stack } from '../support/stack.ts';
@@ -83,5 +84,47 @@ journey('what a session leaves in its context is there when it is told to have e
   equal(await visit(false, `const was = ${read}; localStorage.clear(); was`), ['kept', 'b=kept']);
   equal(await visit(false, read), ['kept', 'b=kept']);
 });
+
+/** Its handler waits for a word that only another client of its browser can say. */
+const WAITING = {
+  'package.json': '{"name":"waiting","version":"1.0.0","private":true,"type":"module"}',
+  'index.ts': `import { defineFn } from 'tabern';
+defineFn('waiting', async (ctx) => {
+  const socket = new WebSocket(ctx.session.connectUrl);
+  const next = (type) => new Promise((done) => socket.addEventListener(type, done, { once: true }));
+  await next('open');
+  for (;;) {
+    socket.send(JSON.stringify({ id: 1, method: 'Target.getTargets' }));
+    const { data } = await next('message');
+    const urls = JSON.parse(data).result.targetInfos.map(({ url }) => url);
+    if (urls.includes('data:,word')) return urls;
+  }
+});
+`,
+};
+
+journey(
+  'the browser of an invocation is open to who has its connectUrl, while it runs',
+  async () => {
+    await using stack = await boot();
+    const { waiting = '' } = await publish(stack, WAITING);
+    const json = { params: {} };
+    const { id, sessionId } = await stack.call<Invocation>(`/v1/functions/${waiting}/invoke`, {
+      json,
+    });
+    const { connectUrl } = await stack.call<Session>(`/v1/sessions/${sessionId}`);
+    const client = new WebSocket(connectUrl);
+    await once(client, 'open');
+    const params = { url: 'data:,word' };
+    client.send(JSON.stringify({ id: 1, method: 'Target.createTarget', params }));
+    const closed = once(client, 'close');
+    is((await ended(stack, id)).status, 'COMPLETED', stack.logs());
+    const [code, reason] = await closed;
+    is(`${code} ${reason}`, '1000 the invocation has ended');
+    const late = new WebSocket(connectUrl).on('error', () => {});
+    const [, response] = await once(late, 'unexpected-response');
+    is(response.statusCode, 410);
+  },
+);
 
 journey.run();
