@@ -100,7 +100,7 @@ function median(values: readonly number[]): number {
   return must(values.toSorted((one, other) => one - other)[values.length >> 1], 'median');
 }
 
-/** POSTs a second of the request that a delivery is, all from one place and written down nowhere. */
+/** POSTs a second of the request that a delivery is; nothing of them is written down. */
 async function raw({ url, ca }: Endpoint): Promise<number> {
   const pool = new Pool(url, { connections: IN_FLIGHT, connect: { ca } });
   const body = Buffer.alloc(1_300, 'x');

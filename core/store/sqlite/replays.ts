@@ -90,7 +90,8 @@ function lostIn(state: 'skipped' | 'exhausted'): string {
   return `
     SELECT deliveries.id AS id
     FROM deliveries INDEXED BY deliveries_by_state JOIN events ON events.id = event_id
-    WHERE webhook_id = @webhookId AND state = '${state}' AND state <> 'in_flight' AND deliveries.id > @after
-      AND deliveries.created_at BETWEEN @since AND @until AND type <> '${TEST_TYPE}'
+    WHERE webhook_id = @webhookId AND state = '${state}' AND state <> 'in_flight'
+      AND deliveries.id > @after AND deliveries.created_at BETWEEN @since AND @until
+      AND type <> '${TEST_TYPE}'
     ORDER BY deliveries.id LIMIT @max`;
 }
