@@ -1,12 +1,14 @@
 /**
  * Pictures of one page as it changes, at most ten a second, for its recording. Chrome sends a
- * picture when something was drawn, and the next only when the last was acknowledged: that is
- * delayed. A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz
+ * picture when something was drawn, while few are unacknowledged, which is delayed. What is drawn
+ * meanwhile it drops, and does not bring again when nothing more is drawn: so where pictures came
+ * close together, the capture is started anew once they have ended, which gives the last. A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz
  * whatever is asked for): then the capture is stopped and started again for single pictures, until
  * two of them are the same.
  *   live --80 % of the pictures possible in 2 s--> sparing --two equal pictures--> live
  * Nothing of it shows in the page, nor to a client's own screencast.
  */
+import type { TargetSession } from './attached.ts';
 import type { Page } from './pages.ts';
 
 /** Of a picture, and of what level 4.0 of H.264 holds. */
@@ -32,63 +34,110 @@ export type Recorder = {
 type Options = { now: () => number; onPicture(picture: Picture): void };
 
 /** Begins at once and never throws: a page that cannot be recorded is gone or going. */
-export function startRecorder({ session, closed }: Page, { now, onPicture }: Options): Recorder {
-  let mode: 'live' | 'sparing' | 'over' = 'live';
-  let last = '';
-  let isEqual = false;
-  let isShooting = false; // sparing, and its picture has not come
-  let times: number[] = []; // of the pictures in the window
-  let timer: NodeJS.Timeout | undefined;
+export function startRecorder(page: Page, options: Options): Recorder {
+  const capture = new Capture(page.session, options);
+  void page.closed.then(() => capture.stop());
+  return capture;
+}
 
-  const tell = (method: string, params?: object): void => {
-    session.call(`Page.${method}`, params).catch(() => undefined); // the page is gone, or hangs
-  };
-  const start = (): void => {
-    isShooting = true;
+class Capture implements Recorder {
+  readonly #session: TargetSession;
+  readonly #options: Options;
+  readonly #off: () => void;
+  #mode: 'live' | 'sparing' | 'over' = 'live';
+  #last = '';
+  #isEqual = false; // the last picture was as the one before
+  #isShooting = false; // sparing, and its picture has not come
+  #times: number[] = []; // of the pictures in the window
+  #captures = 0;
+  #waiting = 0; // pictures of this capture that are not acknowledged
+  #mayLack = false; // one was dropped, perhaps
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(session: TargetSession, options: Options) {
+    this.#session = session;
+    this.#options = options;
+    this.#off = session.on('Page.screencastFrame', ({ data, sessionId }) => {
+      this.#take(String(data), sessionId);
+    });
+    this.#start();
+  }
+
+  stop(): void {
+    if (this.#mode === 'over') return;
+    this.#mode = 'over';
+    clearTimeout(this.#timer);
+    this.#off();
+    this.#tell('stopScreencast');
+  }
+
+  #take(data: string, sessionId: unknown): void {
+    const isUnasked = this.#mode === 'sparing' && !this.#isShooting;
+    if (this.#mode === 'over' || isUnasked) return;
+    const at = this.#options.now();
+    const isSame = data === this.#last;
+    if (!isSame) this.#options.onPicture({ jpeg: Buffer.from(data, 'base64'), at });
+    this.#last = data;
+    const isAtRest = isSame && this.#isEqual;
+    this.#isEqual = isSame;
+    if (this.#mode === 'sparing') {
+      if (!isAtRest) {
+        this.#spare();
+        return;
+      }
+      this.#mode = 'live'; // the capture that took this picture stays on
+      this.#times = [];
+    }
+    this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
+    if (this.#times.length >= SATURATED) this.#spare();
+    else this.#hold(sessionId);
+  }
+
+  /** Acknowledges it in time; after the last of several, asks for what may have come with them. */
+  #hold(sessionId: unknown): void {
+    const capture = this.#captures;
+    this.#waiting += 1;
+    this.#mayLack ||= this.#waiting > 1;
+    clearTimeout(this.#timer);
+    const release = (): void => {
+      if (capture !== this.#captures || this.#mode !== 'live') return;
+      this.#tell('screencastFrameAck', { sessionId });
+      this.#waiting -= 1;
+      if (this.#waiting === 0 && this.#mayLack) this.#later(() => this.#renew(), FRAME_MS);
+    };
+    setTimeout(release, FRAME_MS).unref();
+  }
+
+  #renew(): void {
+    this.#tell('stopScreencast');
+    this.#start();
+  }
+
+  #spare(): void {
+    this.#mode = 'sparing';
+    this.#isShooting = false;
+    this.#tell('stopScreencast');
+    this.#later(() => this.#start(), SPARING_MS);
+  }
+
+  #start(): void {
+    this.#isShooting = true;
+    this.#waiting = 0;
+    this.#mayLack = false;
+    this.#captures += 1;
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
-    tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size });
-  };
-  const later = (act: () => void, ms: number): void => {
-    clearTimeout(timer);
-    timer = setTimeout(act, ms).unref();
-  };
-  const spare = (): void => {
-    mode = 'sparing';
-    isShooting = false;
-    tell('stopScreencast');
-    later(start, SPARING_MS);
-  };
-  const off = session.on('Page.screencastFrame', ({ data, sessionId }) => {
-    if (mode === 'over' || (mode === 'sparing' && !isShooting)) return;
-    const at = now();
-    const isSame = data === last;
-    if (!isSame) onPicture({ jpeg: Buffer.from(String(data), 'base64'), at });
-    last = String(data);
-    const acknowledge = (): void => tell('screencastFrameAck', { sessionId });
-    if (mode === 'sparing' && !(isSame && isEqual)) {
-      isEqual = isSame;
-      spare();
-      return;
-    }
-    if (mode === 'sparing') {
-      mode = 'live'; // the capture that took this picture stays on
-      times = [];
-    }
-    isEqual = isSame;
-    times = [...times.filter((time) => at - time < WINDOW_MS), at];
-    if (times.length >= SATURATED) spare();
-    else setTimeout(acknowledge, FRAME_MS).unref();
-  });
-  const stop = (): void => {
-    if (mode === 'over') return;
-    mode = 'over';
-    clearTimeout(timer);
-    off();
-    tell('stopScreencast');
-  };
-  void closed.then(stop);
-  start();
-  return { stop };
+    this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size });
+  }
+
+  #later(act: () => void, ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms).unref();
+  }
+
+  #tell(method: string, params?: object): void {
+    // rejects when the page is gone, or hangs
+    this.#session.call(`Page.${method}`, params).catch(() => undefined);
+  }
 }
 
 /** Width and height that a JPEG says it has; undefined when it is none. */

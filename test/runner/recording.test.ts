@@ -10,12 +10,16 @@ import { must } from '../../proto/must.ts';
 import { openEncoder } from '../../runner/chrome/encoder.ts';
 import { openPages, type Page as WatchedPage } from '../../runner/chrome/pages.ts';
 import { recording } from '../../runner/recording.ts';
-import { openRecordings } from '../../runner/recordings.ts';
+import { openRecordings, type Recordings } from '../../runner/recordings.ts';
 import { type Booted, boot } from '../core/boot.ts';
+import { until } from '../support/poll.ts';
 import { pixelAt, probeVideo } from '../support/video.ts';
 import { type Lab, launchOne, log, openLab } from './chrome/lab.ts';
 
 const test = suite('runner/recording');
+const LIMIT_MS = 30_000;
+/** Two frames later what was asked for before has been drawn. */
+const DRAWN = 'new Promise((d) => requestAnimationFrame(() => requestAnimationFrame(d)))';
 
 type Recorded = { leaseId: string; sessionId: string };
 
@@ -25,12 +29,15 @@ async function lease(app: Booted): Promise<Recorded> {
   return { leaseId, sessionId };
 }
 
+/** Sets the page's colour, until a picture came after it was drawn. */
+type Paint = (page: Page, colour: string) => Promise<void>;
+
 /** Records what `drive` does, ends the session, and encodes what is left. */
 async function record(
   app: Booted,
   lab: Lab,
   { leaseId }: Recorded,
-  drive: (browser: Browser) => Promise<void>,
+  drive: (browser: Browser, paint: Paint) => Promise<void>,
 ): Promise<void> {
   const encoder = openEncoder({
     launch: (wanted) => launchOne({ runDir: lab.runDir, allow: [], ...wanted }),
@@ -38,10 +45,31 @@ async function record(
   });
   await using recordings = openRecordings({ encoder, runDir: lab.runDir, log });
   const { clients, asRunner: call } = app;
-  const open = recording({ clients, call, leaseId, recordings, now: Date.now });
+  let pictures = 0;
+  const counted: Recordings = {
+    ...recordings,
+    openSpool(name) {
+      const spool = recordings.openSpool(name);
+      const { add } = spool;
+      return Object.assign(spool, {
+        add(picture: Parameters<typeof add>[0]) {
+          pictures += 1;
+          return add(picture);
+        },
+      });
+    },
+  };
+  const paint: Paint = async (page, colour) => {
+    await page.evaluate(`document.documentElement.style.background = '${colour}'`);
+    await page.evaluate(DRAWN);
+    const before = pictures;
+    await page.evaluate(`document.title = '${colour}', document.body.append('${colour}')`);
+    await until(() => pictures > before, LIMIT_MS);
+  };
+  const open = recording({ clients, call, leaseId, recordings: counted, now: Date.now });
   const part = await open(lab.chrome);
   const browser = await chromium.connectOverCDP(lab.connectUrl);
-  await drive(browser);
+  await drive(browser, paint);
   await browser.close();
   await part.end();
   const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
@@ -67,26 +95,20 @@ async function save(app: Booted, url: string, path: string): Promise<string> {
 const pageOf = (browser: Browser): Page =>
   must(browser.contexts()[0]?.pages()[0], 'the default page');
 
-/** Until it was drawn, and a picture of it may have come. */
-async function paint(page: Page, colour: string, ms = 400): Promise<void> {
-  await page.evaluate(`document.documentElement.style.background = '${colour}'`);
-  await page.waitForTimeout(ms);
-}
-
 test('a session becomes a video of what its page showed, and its popup another', async () => {
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
-  await record(app, lab, work, async (browser) => {
+  await record(app, lab, work, async (browser, paint) => {
     const page = pageOf(browser);
     await page.goto(lab.siteUrl);
-    await paint(page, 'red', 1_000);
-    await paint(page, 'blue', 1_000);
+    await paint(page, 'red');
+    await paint(page, 'blue');
     const popping = page.waitForEvent('popup');
     await page.evaluate('void open("/popup")');
     const popup = await popping;
     await popup.waitForURL('**/popup');
-    await paint(popup, 'lime', 1_000);
+    await paint(popup, 'lime');
   });
   const { sessions } = app.clients;
   const replays = await sessions.listReplays({ id: work.sessionId }, app.asProject);
@@ -108,11 +130,11 @@ test('a session becomes a video of what its page showed, and its popup another',
   const [page] = replays.pages;
   const lastsMs = must(page, 'page').endTimeMs - must(page, 'page').startTimeMs;
   assert.ok(Math.abs(video.duration * 1_000 - lastsMs) < 50, `${video.duration} ${lastsMs}`);
-  const [red, , blue] = await pixelAt(path, video.duration - 0.2, { x: 640, y: 400 });
+  const [red, , blue] = await pixelAt(path, video.duration, { x: 640, y: 400 });
   assert.ok(blue > 200 && red < 60, `${red} ${blue}`);
   const popup = await save(app, made[1]?.downloadUrl ?? '', join(lab.runDir, '1.mp4'));
   const shown = await probeVideo(popup);
-  const [, green] = await pixelAt(popup, shown.duration - 0.2, { x: 640, y: 400 });
+  const [, green] = await pixelAt(popup, shown.duration, { x: 640, y: 400 });
   assert.ok(green > 200, String(green));
 });
 
@@ -120,18 +142,18 @@ test('a page whose size changes stays playable, at the size it had first', async
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
-  await record(app, lab, work, async (browser) => {
+  await record(app, lab, work, async (browser, paint) => {
     const page = pageOf(browser);
     await page.goto(lab.siteUrl);
     await paint(page, 'red');
     await page.setViewportSize({ width: 390, height: 844 });
-    await paint(page, 'blue', 800);
+    await paint(page, 'blue');
   });
   const [made] = await downloads(app, work.sessionId);
   const path = await save(app, made?.downloadUrl ?? '', join(lab.runDir, '0.mp4'));
   const video = await probeVideo(path);
   assert.equal([video.width, video.height], [1280, 800]);
-  const [, , blue] = await pixelAt(path, video.duration - 0.1, { x: 640, y: 400 });
+  const [, , blue] = await pixelAt(path, video.duration, { x: 640, y: 400 });
   assert.ok(blue > 200, String(blue));
 });
 
@@ -139,7 +161,7 @@ test('a page that draws without end is recorded sparingly, and live again at res
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
-  await record(app, lab, work, async (browser) => {
+  await record(app, lab, work, async (browser, paint) => {
     const page = pageOf(browser);
     await page.goto(lab.siteUrl);
     await page.evaluate(`{
@@ -153,13 +175,13 @@ test('a page that draws without end is recorded sparingly, and live again at res
     }`);
     await page.waitForFunction('document.title === "over"');
     await page.waitForTimeout(1_000);
-    await paint(page, 'blue', 500);
+    await paint(page, 'blue');
   });
   const [made] = await downloads(app, work.sessionId);
   const path = await save(app, made?.downloadUrl ?? '', join(lab.runDir, '0.mp4'));
   const video = await probeVideo(path);
   assert.ok(video.frames > 10 && video.frames < video.duration * 9, JSON.stringify(video));
-  const [red, , blue] = await pixelAt(path, video.duration - 0.1, { x: 640, y: 600 });
+  const [red, , blue] = await pixelAt(path, video.duration, { x: 640, y: 600 });
   assert.ok(blue > 200 && red < 60, `${red} ${blue}`);
 });
 
@@ -179,7 +201,7 @@ test('a page that crashes goes on being recorded when it is navigated', async ()
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
-  await record(app, lab, work, async (browser) => {
+  await record(app, lab, work, async (browser, paint) => {
     const page = pageOf(browser);
     await page.goto(lab.siteUrl);
     await paint(page, 'red');
@@ -191,12 +213,13 @@ test('a page that crashes goes on being recorded when it is navigated', async ()
     await session.call('Page.navigate', { url: `${lab.siteUrl}/again` }, 10_000);
     const expression = 'document.documentElement.style.background = "blue"';
     await session.call('Runtime.evaluate', { expression });
-    await setTimeout(800);
+    await session.call('Runtime.evaluate', { expression: DRAWN, awaitPromise: true });
+    await setTimeout(1_500); // Playwright does not speak to a page that has crashed
   });
   const [made] = await downloads(app, work.sessionId);
   const path = await save(app, made?.downloadUrl ?? '', join(lab.runDir, '0.mp4'));
   const { duration } = await probeVideo(path);
-  const [, , blue] = await pixelAt(path, duration - 0.1, { x: 640, y: 400 });
+  const [, , blue] = await pixelAt(path, duration, { x: 640, y: 400 });
   assert.ok(blue > 200, String(blue));
 });
 

@@ -1,0 +1,116 @@
+/** When pictures are taken, with a session that says what Chrome would. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { TargetSession } from '../../../runner/chrome/attached.ts';
+import type { Page } from '../../../runner/chrome/pages.ts';
+import { jpegSize, startRecorder } from '../../../runner/chrome/recorder.ts';
+import { until } from './lab.ts';
+
+const test = suite('runner/chrome/recorder');
+
+function openBench() {
+  const calls: string[] = [];
+  const pictures: string[] = [];
+  const closing = Promise.withResolvers<void>();
+  let listener: ((params: Record<string, unknown>) => void) | undefined;
+  let at = 0;
+  const session: TargetSession = {
+    async call(method) {
+      calls.push(method.replace('Page.', '').replace('Screencast', ''));
+      return {};
+    },
+    on(_, added) {
+      listener = added;
+      return () => {
+        listener = undefined;
+      };
+    },
+    once: async () => ({}),
+  };
+  const page = { session, closed: closing.promise } as Page;
+  const recorder = startRecorder(page, {
+    now: () => at,
+    onPicture: ({ jpeg }) => pictures.push(jpeg.toString()),
+  });
+  const count = (name: string) => calls.filter((call) => call === name).length;
+  return {
+    ...{ pictures, recorder, count, close: closing.resolve },
+    /** A picture from Chrome, so long after the last. */
+    say(text: string, afterMs = 10) {
+      at += afterMs;
+      listener?.({ data: Buffer.from(text).toString('base64'), sessionId: 1 });
+    },
+    called: (name: string, times: number) =>
+      until(() => count(name) >= times, `${times} times ${name}`),
+  };
+}
+
+test('a picture alone is acknowledged, and nothing is asked for after it', async () => {
+  const bench = openBench();
+  bench.say('one');
+  await bench.called('screencastFrameAck', 1);
+  bench.say('two', 200);
+  await bench.called('screencastFrameAck', 2);
+  assert.equal(bench.pictures, ['one', 'two']);
+  assert.is(bench.count('start'), 1);
+  bench.recorder.stop();
+});
+
+test('after several at once the capture begins anew: Chrome may have dropped the last', async () => {
+  const bench = openBench();
+  for (const text of ['one', 'two', 'three']) bench.say(text);
+  await bench.called('start', 2);
+  assert.is(bench.count('screencastFrameAck'), 3);
+  bench.say('four');
+  await bench.called('screencastFrameAck', 4);
+  assert.equal(bench.pictures, ['one', 'two', 'three', 'four']);
+  bench.recorder.stop();
+});
+
+test('a page that draws without end is shot one by one, until two are the same', async () => {
+  const bench = openBench();
+  for (let index = 0; index < 16; index += 1) bench.say(`picture ${index}`, 100);
+  assert.is(bench.count('stop'), 1);
+  bench.say('unasked');
+  for (const [index, text] of ['a', 'b', 'b', 'b'].entries()) {
+    await bench.called('start', index + 2);
+    bench.say(text, 250);
+  }
+  assert.equal(bench.pictures.slice(-2), ['a', 'b']);
+  assert.not(bench.pictures.includes('unasked'));
+  const stops = bench.count('stop');
+  bench.say('live again', 100);
+  await bench.called('screencastFrameAck', 1);
+  assert.is(bench.pictures.at(-1), 'live again');
+  assert.is(bench.count('stop'), stops);
+  bench.recorder.stop();
+});
+
+test('one that is stopped, or whose page is gone, takes nothing more', async () => {
+  const bench = openBench();
+  bench.say('one');
+  bench.recorder.stop();
+  bench.say('two');
+  assert.equal(bench.pictures, ['one']);
+  assert.is(bench.count('stop'), 1);
+  const gone = openBench();
+  gone.close();
+  await gone.called('stop', 1);
+  gone.say('two');
+  assert.equal(gone.pictures, []);
+});
+
+test('the size of a JPEG is read where it stands', () => {
+  const head = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 3, 32, 5, 0, 1, 1, 1];
+  assert.equal(jpegSize(Buffer.from(head)), { width: 1280, height: 800 });
+  for (const wrong of [
+    [],
+    [1, 2, 3, 4],
+    [0xff, 0xd8, 0xff, 0xe0, 0, 9],
+    [0xff, 0xd8, 0, 1, 0, 2],
+  ]) {
+    assert.is(jpegSize(Buffer.from(wrong)), undefined);
+  }
+});
+
+test.run();
