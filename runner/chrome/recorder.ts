@@ -1,10 +1,12 @@
 /**
  * Pictures of one page as it changes, at most ten a second, for its recording. Chrome sends a
- * picture when something was drawn, while few are unacknowledged, which is delayed. What is drawn
- * meanwhile it drops, and does not bring again when nothing more is drawn: so where pictures came
- * close together, the capture is started anew once they have ended, which gives the last. A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz
- * whatever is asked for): then the capture is stopped and started again for single pictures, until
- * two of them are the same.
+ * picture when something was drawn, while few are unacknowledged; we acknowledge late. What is
+ * drawn meanwhile it drops, and does not bring again when nothing more is drawn: so after pictures
+ * that came close together the capture is started anew, which gives the last.
+ *
+ * A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz whatever is
+ * asked for): then the capture is stopped, and started again for single pictures until two of them
+ * are the same.
  *   live --80 % of the pictures possible in 2 s--> sparing --two equal pictures--> live
  * Nothing of it shows in the page, nor to a client's own screencast.
  */

@@ -56,7 +56,7 @@ test('a picture alone is acknowledged, and nothing is asked for after it', async
   bench.recorder.stop();
 });
 
-test('after several at once the capture begins anew: Chrome may have dropped the last', async () => {
+test('after several at once the capture begins anew, as Chrome may have dropped one', async () => {
   const bench = openBench();
   for (const text of ['one', 'two', 'three']) bench.say(text);
   await bench.called('start', 2);
