@@ -6,7 +6,9 @@ import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
 import { parseCommand } from './commands.ts';
+import { type TargetInfo, watcher } from './newcomers.ts';
 import { openOutbox } from './outbox.ts';
+import { openPages } from './pages.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from './pipe.ts';
 import { type Command, police } from './police.ts';
 import type { Relayed } from './relay.ts';
@@ -20,12 +22,8 @@ const INVALID_REQUEST = -32600;
 const NO_SESSION = -32001;
 const REFUSED = -32000;
 
-const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
-const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');
 const NO_COMMAND = 'a message is a JSON object with an integer id and a method, 300 levels at most';
 const CLOSING_BRACE = 0x7d;
-const ATTACH = 'Target.attachToBrowserTarget';
-const CREATE = 'Target.createBrowserContext';
 const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
@@ -47,8 +45,8 @@ export type ClientOptions = {
   tap?: Tap | undefined;
 };
 
-/** A session of the client; its log when one is kept. */
-type Owned = { tapped: TappedSession | undefined };
+/** A session of the client; its log when one is kept; what it is a session of. */
+type Owned = { tapped: TappedSession | undefined; targetId?: string | undefined };
 
 export function openClient(options: ClientOptions): RelayClient {
   const { socket, wire, rootId, chrome, log, tap } = options;
@@ -64,11 +62,11 @@ export function openClient(options: ClientOptions): RelayClient {
     outbox.send(message);
     tapped?.said(message, Date.now());
   };
-  const own = (id: string, pageId = 0): void => {
-    const session: Owned = { tapped: tap?.session(pageId) };
+  const own = (id: string, pageId = 0, targetId?: string): void => {
+    const session: Owned = { tapped: tap?.session(pageId), targetId };
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
-      watch(raw, id);
+      watch.heard(raw, id);
       say(id === rootId ? withoutTail(raw) : raw, session);
     };
     pipe.claim(id, receive, () => close(socket, 1009, TOO_LONG));
@@ -79,7 +77,8 @@ export function openClient(options: ClientOptions): RelayClient {
     pipe.release(id);
   };
   const watch = watcher({
-    own: (id, parent, target) => own(id, tap && pageOf(tap, target, owned.get(parent))),
+    own: (id, parent, target) =>
+      own(id, tap && pageOf(tap, target, owned.get(parent)), target?.targetId),
     disown,
     // before the client hears of it: what it says about downloads itself comes after this
     made: (browserContextId) => void keepDownloads(chrome, browserContextId),
@@ -118,6 +117,7 @@ export function openClient(options: ClientOptions): RelayClient {
       case 'allow':
       case 'rewritten': {
         watch.sent(command, sessionId);
+        tellFront(chrome, command, session);
         const passed = verdict.kind === 'allow' ? command : verdict.command;
         if (pipe.write(JSON.stringify({ ...passed, sessionId }))) return;
         socket.pause();
@@ -149,44 +149,23 @@ export function openClient(options: ClientOptions): RelayClient {
   };
 }
 
-type TargetInfo = { targetId: string; type: string };
-type Watcher = {
-  own(id: string, parent: string, target: TargetInfo | undefined): void;
-  disown(id: string): void;
-  made(browserContextId: string): void;
-};
-
-/** Learns of sessions that come and go; parses those few messages only. */
-function watcher({ own, disown, made }: Watcher) {
-  /** Method by `session id` of calls on their way: only the answer names what is new. */
-  const awaited = new Map<string, string>();
-  const watch = (raw: Buffer, id: string): void => {
-    if (startsWith(raw, ATTACHED)) {
-      const { sessionId, targetInfo } = membersOf(raw, 'params');
-      own(String(sessionId), id, targetInfo as TargetInfo | undefined);
-    } else if (startsWith(raw, DETACHED)) {
-      disown(String(membersOf(raw, 'params')['sessionId']));
-    } else if (awaited.size > 0) {
-      const call = /^\{"id":(\d+),"result"/.exec(raw.toString('latin1', 0, 40))?.[1];
-      const method = awaited.get(`${id} ${call}`);
-      if (method === undefined) return;
-      awaited.delete(`${id} ${call}`);
-      const { sessionId, browserContextId } = membersOf(raw, 'result');
-      if (method === ATTACH) own(String(sessionId), id, undefined);
-      else made(String(browserContextId));
-    }
-  };
-  watch.sent = ({ id, method }: Command, sessionId: string): void => {
-    if (method === ATTACH || method === CREATE) awaited.set(`${sessionId} ${id}`, method);
-  };
-  return watch;
-}
-
 /** As of the default context; rejects when the context or Chrome is gone, which is as good. */
 async function keepDownloads({ pipe, paths }: Relayed, browserContextId: string): Promise<void> {
   const behavior = { behavior: 'allowAndName', downloadPath: paths.downloads };
   const params = { ...behavior, eventsEnabled: true, browserContextId };
   await pipe.call('Browser.setDownloadBehavior', params).catch(() => undefined);
+}
+
+/** Which page its user now looks at: Chrome tells nobody else. */
+function tellFront(chrome: Relayed, { method, params }: Command, { targetId }: Owned): void {
+  const isHere = method === 'Page.bringToFront';
+  if (!isHere && method !== 'Target.activateTarget') return;
+  const front = isHere ? targetId : params?.['targetId'];
+  // rejects when Chrome is gone
+  openPages(chrome).then(
+    (pages) => pages.activate(String(front)),
+    () => undefined,
+  );
 }
 
 /** Frames and workers belong to the page above them; what stands above all pages counts as 0. */
@@ -200,15 +179,6 @@ function withoutTail(raw: Buffer): Buffer {
   const end = raw.length - TAIL_BYTES;
   raw[end] = CLOSING_BRACE;
   return raw.subarray(0, end + 1);
-}
-
-function startsWith(raw: Buffer, head: Buffer): boolean {
-  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
-}
-
-function membersOf(raw: Buffer, member: 'params' | 'result'): Record<string, unknown> {
-  const message = JSON.parse(raw.toString()) as Record<string, Record<string, unknown>>;
-  return message[member] ?? {};
 }
 
 function close(socket: WebSocket, code: number, reason: string): void {

@@ -41,6 +41,23 @@ pages('pages are numbered as they open, popups and other contexts too, and end',
   await browser.close();
 });
 
+pages('a page that a client brings to the front is the active one', async () => {
+  await using lab = await openLab({ allow: [] });
+  const list = await openPages(lab.chrome);
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = await firstPage(browser);
+  await browser.contexts()[0]?.newPage();
+  assert.is(list.active?.id, 1);
+  await page.bringToFront();
+  assert.is(list.active?.id, 0);
+  const whole = await browser.newBrowserCDPSession();
+  await whole.send('Target.activateTarget', { targetId: list.open()[1]?.targetId ?? '' });
+  assert.is(list.active?.id, 1);
+  await whole.send('Target.activateTarget', { targetId: 'none' }).catch(() => undefined);
+  assert.is(list.active?.id, 1);
+  await browser.close();
+});
+
 pages('an address, a title and the active page are told when they change', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const list = await openPages(lab.chrome);
