@@ -2,7 +2,7 @@
  * power-loss: what was acknowledged is on the disk, and each invocation that is there has its event
  * and its delivery. `synchronous=NORMAL` lost 1,230 of these in 20 rounds (reliability.md R3).
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,6 +37,8 @@ for (let round = 1; round <= ROUNDS && hasDisks(); round += 1) {
     disk.sync();
     const args = [CHILD, dir, projectId, functionId, versionId];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    // Before the disk goes, also when this fails: nobody can unmount one that is written to.
+    await using _ = { [Symbol.asyncDispose]: () => ended(child) };
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => {
       text += chunk;
@@ -45,8 +47,7 @@ for (let round = 1; round <= ROUNDS && hasDisks(); round += 1) {
     // What is said from here on may be of a disk that is gone already.
     const ids = text.split('\n').slice(0, -1);
     disk.losePower();
-    child.kill('SIGKILL');
-    await once(child, 'close');
+    await ended(child);
     disk.mountAgain();
     assert.equal(lostOf(dir, ids), []);
   });
@@ -60,6 +61,12 @@ power('power-loss: a commit waits for the disk', async () => {
 });
 
 power.run();
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'close');
+}
 
 /** What is wrong with the database: damage, and what of these ids is missing. */
 function lostOf(dir: string, ids: readonly string[]): string[] {
