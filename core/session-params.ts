@@ -6,6 +6,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { SessionCreateParams } from '../proto/gen/tabern/v1/invocations.pb.ts';
 import type { CreateSessionRequest } from '../proto/gen/tabern/v1/sessions.pb.ts';
+import { patternOf, upstreamOf } from '../proto/proxies.ts';
 
 export type SessionParams = Record<string, unknown>;
 
@@ -51,7 +52,7 @@ const PROXIES = {
   },
   external: {
     required: ['server'],
-    properties: { server: named, username: text, password: text },
+    properties: { server: { ...named, format: 'proxy' }, username: text, password: text },
   },
   none: {},
 };
@@ -59,7 +60,7 @@ const PROXIES = {
 const proxy = {
   type: 'object',
   required: ['type'],
-  properties: { type: { enum: Object.keys(PROXIES) }, domainPattern: named },
+  properties: { type: { enum: Object.keys(PROXIES) }, domainPattern: { ...named, format: 'RE2' } },
   allOf: Object.entries(PROXIES).map(([type, rules]) => ({
     if: { required: ['type'], properties: { type: { const: type } } },
     // biome-ignore lint/suspicious/noThenProperty: a word of JSON schema.
@@ -89,7 +90,19 @@ const browserSettings = {
   },
 };
 
+/** What a text must be, and what throws at any other. */
+const FORMATS: Record<string, { parse: (text: string) => unknown; problem: string }> = {
+  RE2: { parse: patternOf, problem: 'must be a regular expression of RE2.' },
+  proxy: {
+    parse: (server) => upstreamOf(server, { isManaged: false }),
+    problem: 'must be the address of an http, https or socks5 proxy.',
+  },
+};
+
 const ajv = new Ajv2020({ strict: false });
+for (const [name, { parse }] of Object.entries(FORMATS)) {
+  ajv.addFormat(name, (text: string) => isAccepted(text, parse));
+}
 const rulesOf = ({ min, max }: typeof TIMEOUT, more: object = {}) =>
   ajv.compile({
     type: 'object',
@@ -145,7 +158,17 @@ function problemFrom(error: ErrorObject | undefined): Problem {
   if (keyword === 'type') {
     return { path, problem: `must be ${String(params['type']).replaceAll(',', ' or ')}.` };
   }
+  if (keyword === 'format') return { path, problem: FORMATS[params['format']]?.problem ?? message };
   return { path, problem: `${message}.` };
+}
+
+function isAccepted(text: string, parse: (text: string) => unknown): boolean {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false; // the caller is told what it must be
+  }
 }
 
 /** `over` laid upon `base`: objects merge key by key, anything else replaces. */

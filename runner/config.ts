@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
-import { type Upstream, upstreamOf } from './jail/routes.ts';
+import { type Upstream, upstreamOf } from '../proto/proxies.ts';
 
 const EASYLIST = 'https://easylist.to/easylist/easylist.txt';
 

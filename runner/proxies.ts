@@ -1,9 +1,10 @@
 /**
  * The `proxies` of a session's creator as routes: each entry names hosts by a pattern and the way
- * they take; the first that matches wins. What this machine cannot do is a warning, never an error:
- * the session leaves straight then, and says so. Pure. Source: reference.md 1.2.1.
+ * they take; the first that matches wins. A managed proxy that this machine has not is a warning,
+ * never an error: the session leaves straight then, and says so. Pure. Source: reference.md 1.2.1.
  */
-import { patternOf, type Route, type Upstream, upstreamOf } from './jail/routes.ts';
+import { patternOf, type Upstream, upstreamOf } from '../proto/proxies.ts';
+import type { Route } from './jail/routes.ts';
 
 export type ProxyPlan = { routes: Route[]; warnings: string[] };
 
@@ -20,19 +21,16 @@ type Entry = {
   geolocation?: unknown;
 };
 
-/** `pool`: the operator's proxy, for entries that name none of their own. */
+/**
+ * `pool`: the operator's proxy, for entries that name none of their own. Throws at what core has
+ * not let through: to leave it out would be to leave straight.
+ */
 export function planOf(proxies: unknown, pool: Upstream | undefined): ProxyPlan {
   const entries = proxies === true ? [{ type: 'browserbase' }] : proxies;
   const plan: ProxyPlan = { routes: [], warnings: [] };
   if (!Array.isArray(entries)) return plan;
   const warnings = new Set<string>();
-  for (const [index, entry] of (entries as Entry[]).entries()) {
-    try {
-      plan.routes.push(routeOf(entry, pool, warnings));
-    } catch (error) {
-      warnings.add(`proxies[${index}] ${(error as Error).message}; it is left out`);
-    }
-  }
+  for (const entry of entries as Entry[]) plan.routes.push(routeOf(entry, pool, warnings));
   return { ...plan, warnings: [...warnings] };
 }
 

@@ -3,6 +3,8 @@
  * the size of pages, their domains, the ways that connections leave. What cannot be had on one's
  * own machine is a warning in the session's log, never a refusal. Source: reference.md 1.2.1.
  */
+
+import type { Upstream } from '../proto/proxies.ts';
 import { keepToDomains } from './chrome/domains.ts';
 import { WINDOW } from './chrome/flags.ts';
 import type { Chrome } from './chrome/launch.ts';
@@ -10,7 +12,6 @@ import { openPages } from './chrome/pages.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import { setViewport, type Viewport } from './chrome/viewport.ts';
 import type { Filters } from './filters.ts';
-import type { Upstream } from './jail/routes.ts';
 import { planOf } from './proxies.ts';
 import type { OpenPart } from './session.ts';
 

@@ -6,8 +6,9 @@
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { cidrList } from '../../proto/addresses.ts';
 import type { Log } from '../../proto/log.ts';
+import type { Upstream } from '../../proto/proxies.ts';
 import { judge, type Rules } from './names.ts';
-import { type Route, type Upstream, upstreamFor } from './routes.ts';
+import { type Route, upstreamFor } from './routes.ts';
 import { tunnelThrough } from './upstream.ts';
 
 const CONNECT_TIMEOUT_MS = 15_000;

@@ -7,7 +7,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
 import { SocksClient } from 'socks';
-import type { Upstream } from './routes.ts';
+import type { Upstream } from '../../proto/proxies.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 15_000;
 

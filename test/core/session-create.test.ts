@@ -42,6 +42,16 @@ const WRONG: [object, string, string][] = [
     'must be string.',
   ],
   [
+    { proxies: [{ type: 'none', domainPattern: 'a(?=b)' }] },
+    'proxies[0].domainPattern',
+    'must be a regular expression of RE2.',
+  ],
+  [
+    { proxies: [{ type: 'external', server: 'ftp://u:hidden@h' }] },
+    'proxies[0].server',
+    'must be the address of an http, https or socks5 proxy.',
+  ],
+  [
     { proxies: [{ type: 'browserbase', geolocation: {} }] },
     'proxies[0].geolocation',
     "must have required property 'country'.",

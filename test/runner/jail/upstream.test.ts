@@ -5,8 +5,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cidrList } from '../../../proto/addresses.ts';
 import { openLog } from '../../../proto/log.ts';
+import { patternOf, upstreamOf } from '../../../proto/proxies.ts';
 import { openEgress } from '../../../runner/jail/egress.ts';
-import { patternOf, type Route, upstreamFor, upstreamOf } from '../../../runner/jail/routes.ts';
+import { type Route, upstreamFor } from '../../../runner/jail/routes.ts';
 import { startHttpProxy, startSocksProxy } from '../../support/proxies.ts';
 
 const upstream = suite('runner/jail/upstream');
