@@ -17,7 +17,7 @@ import { pathId } from './path-id.ts';
 import { plainParams, sessionProblem } from './session-params.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import type { NewUserSession } from './store/types/session-life.ts';
-import type { SessionRow } from './store/types/sessions.ts';
+import type { ListedSession, SessionRow } from './store/types/sessions.ts';
 import type { Store } from './store/types.ts';
 import { openWake, waitUntil } from './wake.ts';
 
@@ -175,12 +175,12 @@ function checkProject(given: string | undefined, projectId: string): void {
   });
 }
 
-function isLive({ status }: SessionRow): boolean {
+function isLive({ status }: ListedSession): boolean {
   return status === 'PENDING' || status === 'RUNNING';
 }
 
 /** With the addresses that drive it, where it has some. The gateway makes them absolute. */
-function toProto(row: SessionRow, signingKeys?: SigningKeys): Session {
+function toProto(row: ListedSession, signingKeys?: SigningKeys): Session {
   const signingKey = signingKeys?.of(row.id);
   return {
     id: row.id,

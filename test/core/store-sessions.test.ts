@@ -47,6 +47,20 @@ for (const engine of ENGINES) {
     assert.is((await bench.store.listSessions(list)).length, 4, 'the refused one left nothing');
   });
 
+  test('a list reads nothing that only runners need', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p');
+    const { id } = await create(bench, projectId, { metadata: { a: 'b' } });
+    const metadata = { keys: ['a'], value: 'b' };
+    for (const more of [{}, { status: 'PENDING' as const }, { metadata }]) {
+      const [row] = await bench.store.listSessions({
+        ...{ projectId, status: undefined, max: 9 },
+        ...more,
+      });
+      assert.equal([row?.id, Object.hasOwn(row ?? {}, 'params')], [id, false]);
+    }
+  });
+
   test('a limit holds when many are created in one commit', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 5);

@@ -3,28 +3,28 @@
  * the order: what is read is what is shown, however many sessions there have been.
  */
 import type { SessionOps } from '../types/sessions.ts';
-import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
+import { LISTED_COLUMNS, type StoredListed, wholeSession } from './session-rows.ts';
 import type { Tx } from './tx.ts';
 
 export function sessionList({ db }: Tx): SessionOps['listSessions'] {
-  const newest = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions
+  const newest = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS} FROM sessions
     WHERE project_id = @projectId ORDER BY id DESC LIMIT @max`); // index sessions_by_project
-  const ofStatus = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions
+  const ofStatus = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS} FROM sessions
     WHERE project_id = @projectId AND status = @status
     ORDER BY id DESC LIMIT @max`); // index sessions_by_status
   // By the key of session_metadata. CROSS JOIN keeps this order of the two tables.
-  const found = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS}
+  const found = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS}
     FROM (SELECT session_id FROM session_metadata
       WHERE project_id = @projectId AND path = @path AND value = @value) AS found
     CROSS JOIN sessions ON sessions.id = found.session_id
     WHERE @status IS NULL OR status = @status
     ORDER BY found.session_id DESC LIMIT @max`);
   // Index sessions_by_status.
-  const foundOfStatus = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions
+  const foundOfStatus = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS} FROM sessions
     WHERE project_id = @projectId AND status = @status
       AND EXISTS (SELECT 1 FROM session_metadata
         WHERE project_id = @projectId AND path = @path AND value = @value

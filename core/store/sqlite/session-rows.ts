@@ -1,13 +1,19 @@
 /** A session's row as SQLite has it, and as the rest of core sees it. */
-import type { SessionRow } from '../types/sessions.ts';
+import type { ListedSession, SessionRow } from '../types/sessions.ts';
 
-export type StoredSession = Omit<SessionRow, 'keepAlive'> & { keepAlive: number };
+type Stored<Row> = Omit<Row, 'keepAlive'> & { keepAlive: number };
+export type StoredSession = Stored<SessionRow>;
+export type StoredListed = Stored<ListedSession>;
 
-export const SESSION_COLUMNS = `id, project_id AS projectId, status, region,
+export const LISTED_COLUMNS = `id, project_id AS projectId, status, region,
   context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
-  user_metadata AS userMetadata, params, created_at AS createdAt, updated_at AS updatedAt,
+  user_metadata AS userMetadata, created_at AS createdAt, updated_at AS updatedAt,
   started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
 
-export function wholeSession(row: StoredSession): SessionRow {
+export const SESSION_COLUMNS = `${LISTED_COLUMNS}, params`;
+
+export function wholeSession<Row extends StoredListed>(
+  row: Row,
+): Omit<Row, 'keepAlive'> & { keepAlive: boolean } {
   return { ...row, keepAlive: row.keepAlive === 1 };
 }

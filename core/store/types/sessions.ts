@@ -23,6 +23,9 @@ export type SessionRow = {
   endReason: string | null;
 };
 
+/** Without what only a runner needs, which is up to 64 KiB of each. */
+export type ListedSession = Omit<SessionRow, 'params'>;
+
 export type SessionOps = {
   getSession(wanted: { id: string; projectId: string }): SessionRow | undefined;
   /** Newest first. */
@@ -32,5 +35,5 @@ export type SessionOps = {
     /** Only those whose metadata has that text under these keys. */
     metadata?: { keys: string[]; value: string } | undefined;
     max: number;
-  }): SessionRow[];
+  }): ListedSession[];
 };
