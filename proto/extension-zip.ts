@@ -110,8 +110,11 @@ function checkManifest(text: string): void {
   }
 }
 
-/** Strings, which may hold what looks like a comment, then comments; linear in any case. */
-const COMMENTS = /"(?:\\[\s\S]|[^"\\])*(?:"|$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g;
+/**
+ * Strings, which may hold what looks like a comment, then comments. Whatever opens one matches, to
+ * its end or the text's: what did not would be looked at again from each quote inside it.
+ */
+const COMMENTS = /"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g;
 
 /** Chrome lets a manifest have comments and a byte order mark. */
 function jsonOf(text: string): unknown {
@@ -182,7 +185,9 @@ async function said<T>(promise: Promise<T>): Promise<T> {
 function broken(error: unknown): unknown {
   const isOfDisk = (error as NodeJS.ErrnoException).syscall !== undefined;
   if (isOfDisk || error instanceof ExtensionError) return error;
-  return new ExtensionError(`it is not a valid zip: ${shown((error as Error).message)}`);
+  return new ExtensionError(
+    `it is not a valid zip: ${shown((error as Error).message.replace(/\.$/, ''))}`,
+  );
 }
 
 function tooMany(most: number): ExtensionError {
