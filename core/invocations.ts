@@ -7,10 +7,14 @@ import { invalidField, notFound } from '../proto/errors.ts';
 import type {
   Invocation,
   InvocationServiceService,
+  InvokeFunctionRequest,
 } from '../proto/gen/tabern/v1/invocations.pb.ts';
+import { must } from '../proto/must.ts';
+import type { Call } from '../proto/rpc.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
 import { extensionOf, findExtension } from './extensions.ts';
+import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { isId, newId } from './ids.ts';
 import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
@@ -19,6 +23,7 @@ import { merged, plainParams, problemOf, type SessionParams } from './session-pa
 import type { VersionRow } from './store/types/builds.ts';
 import type { InvocationCause, InvocationRow } from './store/types/invocations.ts';
 import type { Store } from './store/types.ts';
+import { openWake, waitUntil } from './wake.ts';
 
 /** In bytes of JSON. Source: reference.md 2.4. */
 const PARAMS_MAX_BYTES = 64 << 10;
@@ -26,6 +31,8 @@ const PARAMS_MAX_BYTES = 64 << 10;
 const TIMEOUT_DEFAULT = 900;
 /** Functions are available only there. Source: interface.md 1. */
 const REGION = 'us-west-2';
+/** In seconds. Source: GetInvocationRequest.wait. */
+const WAIT_MAX = 60;
 
 export type InvocationOptions = {
   store: Store;
@@ -35,12 +42,14 @@ export type InvocationOptions = {
   queueMax: number;
   /** How long one may wait for a runner. */
   waitMs: number;
+  /** Aborts when core closes: those who wait for an end are answered at once. */
+  closing: AbortSignal;
 };
 
 export function invocationService(
   options: InvocationOptions,
 ): Service<typeof InvocationServiceService, ProjectCaller> {
-  const { store, now, checks, queueMax, waitMs } = options;
+  const { store, now } = options;
 
   async function find(text: string, projectId: string): Promise<InvocationRow> {
     const id = pathId('id', text);
@@ -52,31 +61,21 @@ export function invocationService(
   return {
     /** Accepts one invocation and answers at once; a runner leases it from here. */
     async invokeFunction(request, { projectId }) {
-      const functionId = pathId('functionId', request.functionId);
-      const given = request.params ?? {};
-      checkSize(given);
-      const version = await store.newestVersion({ functionId, projectId });
-      if (!version) throw notFound('Function', functionId);
-      const session = sessionParams(version, plainParams(request.sessionCreateParams));
-      const params = await checks.params(version, given);
-      const contextId = contextOf(session);
-      if (contextId !== null) await findContext(store, { id: contextId, projectId });
-      const extensionId = extensionOf(session);
-      if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
-      const at = now();
-      const row = await store.acceptInvocation({
-        ...{ id: newId(), sessionId: newId(), projectId, functionId, versionId: version.id },
-        ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
-        params: JSON.stringify(params),
-        sessionParams: JSON.stringify(session),
-        userMetadata: jsonOrNull(session['userMetadata']),
-        timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
-      });
-      return { invocation: toProto(row) };
+      return { invocation: toProto(await accept(options, request, projectId)) };
     },
 
-    async getInvocation({ id }, { projectId }) {
-      return { invocation: toProto(await find(id, projectId)) };
+    async getInvocation({ id, wait = 0 }, { projectId, call }) {
+      if (wait > WAIT_MAX) throw invalidField('wait', `must be 0 to ${WAIT_MAX}.`);
+      const row = await find(id, projectId);
+      if (wait === 0 || row.endedAt !== null) return { invocation: toProto(row) };
+      return { invocation: toProto(await ended(options, row, { call, waitMs: wait * 1_000 })) };
+    },
+
+    async cancelInvocation({ id: text }, { projectId }) {
+      const id = pathId('id', text);
+      const row = await store.cancelInvocation({ id, projectId, at: now() });
+      if (!row) throw notFound('Invocation', id);
+      return { invocation: toProto(row) };
     },
 
     async listInvocations(request, { projectId }) {
@@ -96,6 +95,77 @@ export function invocationService(
       return { logs: lines.map(logToProto), total: lines.length };
     },
   };
+}
+
+/** A new invocation, or the one that its idempotency key has made. */
+async function accept(
+  { store, now, checks, queueMax, waitMs }: InvocationOptions,
+  request: InvokeFunctionRequest,
+  projectId: string,
+): Promise<InvocationRow> {
+  const functionId = pathId('functionId', request.functionId);
+  const named = request.versionId;
+  const versionId = named === undefined ? undefined : pathId('versionId', named);
+  const given = request.params ?? {};
+  checkSize(given);
+  const over = plainParams(request.sessionCreateParams);
+  const asked = { functionId, versionId, params: given, sessionCreateParams: over };
+  const idempotency = idempotencyKey(request.idempotencyKey, asked);
+  // First: what is published since may take other params, and the queue may be full by now.
+  const earlier =
+    idempotency && (await store.findIdempotent({ ...idempotency, projectId, at: now() }));
+  if (earlier) return earlier;
+  const version = await findVersion(store, { functionId, versionId, projectId });
+  const session = sessionParams(version, over);
+  const params = await checks.params(version, given);
+  const contextId = contextOf(session);
+  if (contextId !== null) await findContext(store, { id: contextId, projectId });
+  const extensionId = extensionOf(session);
+  if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
+  const at = now();
+  return store.acceptInvocation({
+    ...{ id: newId(), sessionId: newId(), projectId, functionId, versionId: version.id },
+    ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
+    params: JSON.stringify(params),
+    sessionParams: JSON.stringify(session),
+    userMetadata: jsonOrNull(session['userMetadata']),
+    timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
+    ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
+  });
+}
+
+/** The function's newest version, or the one that is named. */
+async function findVersion(
+  store: Store,
+  wanted: { functionId: string; versionId: string | undefined; projectId: string },
+): Promise<VersionRow> {
+  const { functionId, versionId: id, projectId } = wanted;
+  if (id === undefined) {
+    const newest = await store.newestVersion({ functionId, projectId });
+    if (!newest) throw notFound('Function', functionId);
+    return newest;
+  }
+  const named = await store.getVersion({ id, projectId });
+  if (named?.functionId !== functionId) throw notFound('Version', id);
+  return named;
+}
+
+/** Once it has ended; as it is when the time is over. Looked at twice, however long that takes. */
+async function ended(
+  { store, closing }: InvocationOptions,
+  { id, projectId }: InvocationRow,
+  { call, waitMs }: { call: Call; waitMs: number },
+): Promise<InvocationRow> {
+  const until = waitUntil(call, waitMs, WAIT_MAX * 1_000);
+  for (;;) {
+    // Listening begins before looking: an end that comes between is not missed.
+    using wake = openWake(store, `invocation:${id}`);
+    const row = must(await store.getInvocation({ id, projectId }), 'invocation just read');
+    const leftMs = until - performance.now();
+    if (row.endedAt !== null || leftMs <= 0 || closing.aborted) return row;
+    if (call.signal.aborted) throw call.signal.reason;
+    await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
+  }
 }
 
 function checkSize(params: object): void {

@@ -18,6 +18,7 @@ import { schedulerClock } from './clock.ts';
 import type { CoreConfig } from './config.ts';
 import { fileCleaner } from './file-retention.ts';
 import { startHeartbeat } from './heartbeat.ts';
+import { idempotencyCleaner } from './idempotency.ts';
 import { newId } from './ids.ts';
 import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
@@ -134,6 +135,7 @@ function startCleaning(
     fileCleaner({ ...parts, downloadsKeptMs: downloadDays * DAY_MS }),
     sessionLogCleaner({ ...parts, keptMs: sessionLogDays * DAY_MS }),
     recordingCleaner(parts),
+    idempotencyCleaner(parts),
   ];
   return startJanitor({ ...parts, cleaners });
 }

@@ -72,7 +72,7 @@ export function allHandlers(parts: Parts): AllHandlers {
   const { webhookRatePerS: ratePerS } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
-  const invocations = invocationService({ ...work, checks });
+  const invocations = invocationService({ ...work, checks, closing });
   const links = contextLinks(sealer, now);
   const recorded = recordingLinks(sealer, now);
   const recording = recordingBytes({ store, files, links: recorded });

@@ -23,6 +23,7 @@ import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
 import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
+import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
 import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { addLiveView, withTabs } from './routes/live-view.ts';
 import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/recordings.ts';
@@ -39,16 +40,17 @@ type Doors = {
   /** Without a slash at its end; undefined when links show the address that the client used. */
   publicUrl: string | undefined;
   log: Log;
-  isDraining: () => boolean;
+  /** Aborts when the service shuts down. */
+  draining: AbortSignal;
 };
 
 /** The application; `callback()` makes node's request listener of it. */
 export function openApp(doors: Doors): Koa<State> {
-  const { clients, guard, log, isDraining } = doors;
+  const { clients, guard, log, draining } = doors;
   const app = new Koa<State>();
-  app.use(opened(log, isDraining));
+  app.use(opened(log, draining));
   app.use(errors(log));
-  app.use(lookedAt(isDraining));
+  app.use(lookedAt(draining));
   app.use(contextContent(doors));
   app.use(recordingBytes(doors));
   app.use(auth(clients));
@@ -60,8 +62,8 @@ export function openApp(doors: Doors): Koa<State> {
 }
 
 /** By hand what is not JSON in and out, the rest from the contract. */
-function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): Middleware {
-  const { clients, publicUrl } = doors;
+function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
+  const { clients, publicUrl, draining } = doors;
   const registry = readContract();
   const operations = operationsOf(registry);
   const description = JSON.stringify(describe(registry, operations));
@@ -79,10 +81,11 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
   router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
   router.get(REPLAY_ROUTE, getReplay({ clients, publicUrl }));
   filesRoutes(router, { ...doors, registry, enter });
+  router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));
   for (const operation of operations) {
     router[operation.verb](
       routeOf(operation.template),
-      transcoder(operation, { clients, publicUrl }),
+      transcoder(operation, { clients, publicUrl, draining }),
     );
   }
   return router.routes() as unknown as Middleware;
@@ -92,7 +95,7 @@ function routes(doors: Pick<Doors, 'clients' | 'gatewayToken' | 'publicUrl'>): M
  * Request id, standing headers, one log line; and an end to clients that go on sending after their
  * answer.
  */
-function opened(log: Log, isDraining: () => boolean): Middleware<State> {
+function opened(log: Log, draining: AbortSignal): Middleware<State> {
   return async (ctx, next) => {
     const startedAt = performance.now();
     ctx.state.requestId = requestIdOf(ctx.req);
@@ -100,7 +103,7 @@ function opened(log: Log, isDraining: () => boolean): Middleware<State> {
     ctx.res.once('finish', () => linger(ctx.req));
     await next();
     // Or the client would send its next request into a connection that is about to close.
-    if (isDraining()) ctx.set('connection', 'close');
+    if (draining.aborted) ctx.set('connection', 'close');
     const { method, path, status } = ctx;
     const ms = Math.round(performance.now() - startedAt);
     log.debug({ requestId: ctx.state.requestId, method, path, status, ms }, 'request');
@@ -116,10 +119,10 @@ function linger(request: Koa.Request['req']): void {
 /**
  * What can be refused before anyone asks who is there: shape of the request, sizes, our own state.
  */
-function lookedAt(isDraining: () => boolean): Middleware<State> {
+function lookedAt(draining: AbortSignal): Middleware<State> {
   return (ctx, next) => {
     const { req } = ctx;
-    if (isDraining()) throw new Fault('DRAINING', 'The service is shutting down.');
+    if (draining.aborted) throw new Fault('DRAINING', 'The service is shutting down.');
     const hosts = req.headersDistinct.host ?? [];
     const isHosted = hosts.length === 1 || (hosts.length === 0 && req.httpVersion === '1.0');
     if (!ctx.url.startsWith('/') || !isHosted) {

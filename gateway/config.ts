@@ -41,6 +41,8 @@ export const HEADERS_MAX_BYTES = 32 * 1024;
 export const JSON_DEPTH_MAX = 32;
 /** A request ends after this, also in core. */
 export const REQUEST_TIMEOUT_MS = 30_000;
+/** In seconds: what a request may ask its answer to wait. Source: GetInvocationRequest.wait. */
+export const WAIT_MAX_S = 60;
 /** Uploads at once, of one key and of all: what they may take of disk and time. Ours. */
 export const UPLOADS_OF_KEY_MAX = 8;
 export const UPLOADS_MAX = 64;

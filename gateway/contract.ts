@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import {
   createFileRegistry,
   type DescExtension,
+  type DescField,
   type DescMessage,
   type DescMethod,
   type FileRegistry,
@@ -38,6 +39,7 @@ type RestOptions = { status: number; closed: boolean };
 /** By JSON name: a link, or what holds some; a list's members each. */
 export type Links = ReadonlyMap<string, 'link' | 'websocket' | Links>;
 type LinkOptions = Record<'link' | 'websocketLink', DescExtension>;
+type Options = Record<'http' | 'rest' | 'header', DescExtension> & LinkOptions;
 
 /** One RPC as REST shows it. */
 export type Operation = {
@@ -47,6 +49,8 @@ export type Operation = {
   template: string;
   /** Names of the template's parameters, as fields of the request. */
   pathFields: readonly string[];
+  /** Fields that a header gives, by the header's name. */
+  headerFields: ReadonlyMap<string, DescField>;
   /** On success. */
   status: number;
   /** Takes a JSON body. */
@@ -75,11 +79,12 @@ export function operationsOf(registry: FileRegistry): Operation[] {
   const http = must(registry.getExtension('google.api.http'), 'google.api.http');
   const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
   const link = must(registry.getExtension('tabern.v1.link'), 'tabern.v1.link');
+  const header = must(registry.getExtension('tabern.v1.header'), 'tabern.v1.header');
   const socket = 'tabern.v1.websocket_link';
   const websocketLink = must(registry.getExtension(socket), socket);
   return [...registry]
     .flatMap((type) => (type.kind === 'service' ? type.methods : []))
-    .flatMap((method) => operationOf(method, { http, rest, link, websocketLink }) ?? [])
+    .flatMap((method) => operationOf(method, { http, rest, header, link, websocketLink }) ?? [])
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
@@ -124,7 +129,7 @@ export function jsonName(message: DescMessage, fieldName: string): string {
 
 function operationOf(
   method: DescMethod,
-  { http, rest, ...linkOptions }: Record<'http' | 'rest', DescExtension> & LinkOptions,
+  { http, rest, header, ...linkOptions }: Options,
 ): Operation | undefined {
   const rule = getOption(method, http) as unknown as HttpRule;
   const { case: verb, value: template } = rule.pattern;
@@ -137,12 +142,22 @@ function operationOf(
     verb,
     template,
     pathFields: [...template.matchAll(/\{(\w+)\}/g)].map((match) => must(match[1], 'a name')),
+    headerFields: headerFieldsOf(method.input, header),
     status: options.status || 200,
     hasBody: rule.body === '*',
     closed: options.closed,
     responseField,
     links: shownLinks(linksOf(method.output, linkOptions), responseField),
   };
+}
+
+function headerFieldsOf({ fields }: DescMessage, header: DescExtension): Map<string, DescField> {
+  return new Map(
+    fields.flatMap((field) => {
+      const name = getOption(field, header);
+      return typeof name === 'string' && name !== '' ? [[name, field] as const] : [];
+    }),
+  );
 }
 
 /** Those of the answer, which may be one field of the response. */

@@ -62,11 +62,11 @@ export type Gateway = AsyncDisposable & {
 /** Listens and serves. Rejects with node's error when the port is taken or may not be opened. */
 export async function startGateway(config: GatewayConfig, parts: GatewayParts): Promise<Gateway> {
   const { clients, gatewayToken, log } = parts;
-  let isDraining = false;
+  const draining = new AbortController();
   const guard = openGuard(config.webhookAllow, parts.resolve);
   const app = openApp({
     ...{ clients, gatewayToken, guard, log, publicUrl: config.publicUrl },
-    isDraining: () => isDraining,
+    draining: draining.signal,
   });
   const server = openServer(app.callback() as RequestListener);
   const tunnels = openTunnels({ ...parts, locate: locator(parts) });
@@ -87,7 +87,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
 
   let closing: Promise<void> | undefined;
   const close = () => {
-    isDraining = true;
+    draining.abort();
     closing ??= Promise.all([tunnels.close(), drain(server), dispatcher.close()]).then(() => {});
     return closing;
   };

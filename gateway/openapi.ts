@@ -16,6 +16,7 @@ import { BUILDS_PATHS } from './routes/builds.ts';
 import { CONTEXTS_PATHS } from './routes/contexts.ts';
 import { FILES_PATHS, fileContents } from './routes/files.ts';
 import { HEALTH_PATHS } from './routes/health.ts';
+import { waitingPart } from './routes/invoke.ts';
 import { RECORDINGS_PATHS } from './routes/recordings.ts';
 import { queryFieldsOf } from './transcode.ts';
 
@@ -88,17 +89,7 @@ function describeOperation(
   comments: Comments,
   schemas: Map<string, Schema>,
 ): Schema {
-  const { method, pathFields, status, responseField, hasBody } = operation;
-  const inPath = method.input.fields.filter((field) => pathFields.includes(field.name));
-  const parameters = [
-    ...inPath.map((field) => ({ field, place: 'path', required: true })),
-    ...queryFieldsOf(operation).map((field) => ({ field, place: 'query', required: false })),
-  ].map(({ field, place, required }) => ({
-    name: field.jsonName,
-    in: place,
-    required,
-    ...described(schemaOf(field, comments, schemas), comments(field)),
-  }));
+  const { method, status, responseField, hasBody } = operation;
   const output = method.output.fields.find((field) => field.jsonName === responseField);
   const schema = output
     ? schemaOf(output, comments, schemas)
@@ -110,12 +101,15 @@ function describeOperation(
           description: comments(method.output),
           content: { 'application/json': { schema }, ...fileContents(operation) },
         };
+  const waits = waitingPart(operation, success);
+  const parameters = [...parametersOf(operation, comments, schemas), ...waits.parameters];
   return {
     operationId: method.localName,
     summary: comments(method),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(hasBody ? { requestBody: bodyOf(operation, comments, schemas) } : {}),
     responses: {
+      ...waits.responses,
       [status]: success,
       default: {
         description: 'See statusCode.',
@@ -125,14 +119,32 @@ function describeOperation(
   };
 }
 
+/** What path, query and headers give. */
+function parametersOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>) {
+  const { method, pathFields, headerFields } = operation;
+  const inPath = method.input.fields.filter((field) => pathFields.includes(field.name));
+  const parameter = (field: DescField, place: 'path' | 'query' | 'header', name: string) => ({
+    ...{ name, in: place, required: place === 'path' },
+    ...described(schemaOf(field, comments, schemas), comments(field)),
+  });
+  return [
+    ...inPath.map((field) => parameter(field, 'path', field.jsonName)),
+    ...queryFieldsOf(operation).map((field) => parameter(field, 'query', field.jsonName)),
+    ...[...headerFields].map(([name, field]) => parameter(field, 'header', name)),
+  ];
+}
+
 function described(schema: Schema, description: string): Schema {
   return { description, schema };
 }
 
 /** What the body may hold: the request without what the path gives. */
 function bodyOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>): Schema {
-  const { method, pathFields, closed } = operation;
-  const fields = method.input.fields.filter((field) => !pathFields.includes(field.name));
+  const { method, pathFields, headerFields, closed } = operation;
+  const inHeaders = [...headerFields.values()];
+  const fields = method.input.fields.filter(
+    (field) => !pathFields.includes(field.name) && !inHeaders.includes(field),
+  );
   const schema = {
     type: 'object',
     properties: propertiesOf(fields, comments, schemas),

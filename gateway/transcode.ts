@@ -1,23 +1,33 @@
 /**
- * REST over the typed client: each annotated RPC becomes one route. Path, query and body are read
- * strictly into the request message, the answer is printed as protobuf's JSON. No rule of the
- * domain lives here.
+ * REST over the typed client: each annotated RPC becomes one route. Path, query, headers and body
+ * are read strictly into the request message, the answer is printed as protobuf's JSON. No rule of
+ * the domain lives here.
  */
+import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import { invalidField } from '../proto/errors.ts';
 import { must } from '../proto/must.ts';
+import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import type { State } from './auth.ts';
 import { readJson } from './body.ts';
 import { callerOf, jsonName, type Operation, render } from './contract.ts';
 import { absoluteLinks, baseUrlOf } from './links.ts';
 import { checkBody, checkText, type JsonObject } from './schema.ts';
+import { waiting } from './waits.ts';
 
 /** A Struct's level of JSON is two or three levels of messages; body.ts bounds the JSON itself. */
 const DEPTH_MAX = 1_000;
 /** A stranger's parameter name is told back no longer than this. */
 const NAME_SHOWN_CHARS = 64;
+
+type Doors = {
+  clients: Clients;
+  publicUrl: string | undefined;
+  /** Aborts when the gateway closes. */
+  draining: AbortSignal;
+};
 
 /** `/v1/contexts/{id}` as @koa/router writes it. */
 export function routeOf(template: string): string {
@@ -27,7 +37,7 @@ export function routeOf(template: string): string {
 /** What serves one annotated RPC. */
 export function transcoder(
   operation: Operation,
-  { clients, publicUrl }: { clients: Clients; publicUrl: string | undefined },
+  { clients, publicUrl, draining }: Doors,
 ): RouterMiddleware<State> {
   const { method, status, responseField, links } = operation;
   const call = callerOf(clients, method);
@@ -37,10 +47,14 @@ export function transcoder(
     const body = operation.hasBody
       ? checkBody(method.input, await readJson(ctx.req), operation.closed)
       : {};
-    const request = { ...body, ...query, ...readPath(operation, ctx) };
-    const message = fromJson(method.input, request, { recursionLimit: DEPTH_MAX });
-    const options = must(ctx.state.call, 'a key')();
-    const answer = await call(toBinary(method.input, message), options);
+    const given = { ...query, ...readHeaders(operation, body, ctx.req) };
+    const request = { ...body, ...given, ...readPath(operation, ctx) };
+    const send = (wanted: JsonObject, options: CallOptions) => {
+      const message = fromJson(method.input, wanted, { recursionLimit: DEPTH_MAX });
+      return call(toBinary(method.input, message), options);
+    };
+    const options = must(ctx.state.call, 'a key');
+    const answer = await waiting(request, { send, options, draining });
     ctx.status = status;
     if (status === 204) return;
     const json = render(method.output, answer, responseField);
@@ -49,9 +63,17 @@ export function transcoder(
 }
 
 /** The fields that a query may name: those that neither path nor body gives. */
-export function queryFieldsOf({ method, hasBody, pathFields }: Operation): DescField[] {
+export function queryFieldsOf({
+  method,
+  hasBody,
+  pathFields,
+  headerFields,
+}: Operation): DescField[] {
   if (hasBody) return [];
-  return method.input.fields.filter((field) => !pathFields.includes(field.name));
+  const inHeaders = [...headerFields.values()];
+  return method.input.fields.filter(
+    (field) => !pathFields.includes(field.name) && !inHeaders.includes(field),
+  );
 }
 
 /** Each parameter once, and none that is not known. */
@@ -64,6 +86,23 @@ export function readQuery(query: URLSearchParams, fields: readonly DescField[]):
     }
     if (Object.hasOwn(read, name)) throw invalidField(name, 'must be given once.');
     read[name] = checkText(field, text);
+  }
+  return read;
+}
+
+/** Each header once; a body cannot give what a header is for. */
+function readHeaders(
+  { headerFields }: Operation,
+  body: JsonObject,
+  { headersDistinct }: IncomingMessage,
+): JsonObject {
+  const read: JsonObject = {};
+  for (const [header, field] of headerFields) {
+    const name = field.jsonName;
+    if (Object.hasOwn(body, name)) throw invalidField(name, `must be given as header ${header}.`);
+    const [text, ...more] = headersDistinct[header.toLowerCase()] ?? [];
+    if (more.length > 0) throw invalidField(header, 'must be given once.');
+    if (text !== undefined) read[name] = checkText(field, text);
   }
   return read;
 }

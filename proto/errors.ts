@@ -59,6 +59,7 @@ export const REASONS = {
   BODY_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, http: 413, retry: 'no' },
   URI_TOO_LONG: { code: Code.INVALID_ARGUMENT, http: 414, retry: 'no' },
   HEADERS_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, http: 431, retry: 'no' },
+  IDEMPOTENCY_MISMATCH: { code: Code.ABORTED, http: 422, retry: 'no' },
   RECORDING_DISABLED: { code: Code.FAILED_PRECONDITION, http: 422, retry: 'no' },
   BUILD_FAILED: { code: Code.FAILED_PRECONDITION, http: 422, retry: 'no' },
   ARCHIVE_INVALID: { code: Code.INVALID_ARGUMENT, http: 422, retry: 'no' },

@@ -3,9 +3,9 @@
  * then, whatever happened, the session is closed (which saves its context), the log is sent, and
  * core is told once.
  *
- * value, none, WORKLOAD_ERROR (the handler's own failure), TIMED_OUT (its time was over),
- * INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no bundle, the
- * runner is ending). A lost lease has no outcome: core ended it.
+ * value, none, WORKLOAD_ERROR (the handler's own failure, or its user cancelled it), TIMED_OUT (its
+ * time was over), INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no
+ * bundle, the runner is ending). A lost lease has no outcome: core ended it.
  */
 import type {
   CompleteInvocationRequest,
@@ -102,7 +102,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   });
   // at the deadline the session closes at once: the handler, whatever it does, drives nothing more
   const end = (): void =>
-    void session?.close(GOING_AWAY, whyEnded(deadline), hasBegun && mayKeep(deps));
+    void session?.close(GOING_AWAY, whyEnded(deps, deadline), hasBegun && mayKeep(deps));
   signal.addEventListener('abort', end);
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
@@ -112,9 +112,10 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
     const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
     hasBegun = true;
-    outcome = outcomeOf(await deps.hosts.invoke(asked), opened, deadline);
+    const said = await deps.hosts.invoke(asked);
+    outcome = outcomeOf(said, opened, { ...deps, deadline });
   } catch (error) {
-    outcome = failureOf(error, { deadline, signal, log: deps.log });
+    outcome = failureOf(error, { ...deps, deadline, signal });
   } finally {
     laps.runMs = lap();
     await opening.then(
@@ -162,14 +163,14 @@ function contextOf({ context }: InvocationWork, lines: RunLog, deps: RunDeps) {
   return (signal: AbortSignal) => openContext(context, { ...deps, warn }, signal);
 }
 
-function outcomeOf(said: InvokeOutcome, session: Session, deadline: AbortSignal): Outcome {
+type Cut = Pick<InvocationDeps, 'released'> & { deadline: AbortSignal };
+
+function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outcome {
   if (said.type === 'result') {
     return said.json === undefined ? undefined : { $case: 'resultsJson', value: said.json };
   }
   if (said.type === 'aborted') {
-    return deadline.aborted
-      ? failure('TIMED_OUT', TIMED_OUT)
-      : failure('INTERNAL_ERROR', 'the runner ended before the handler did');
+    return cutShort(cut) ?? failure('INTERNAL_ERROR', 'the runner ended before the handler did');
   }
   const { code, name, message, stack } = said;
   if (!session.lost.aborted) return failure(code, message, { name, stack });
@@ -180,13 +181,21 @@ function outcomeOf(said: InvokeOutcome, session: Session, deadline: AbortSignal)
 }
 
 const TIMED_OUT = 'the invocation did not end within its time limit';
+const CANCELLED = 'the invocation was cancelled';
+
+/** By its user or by its time. */
+function cutShort({ released, deadline }: Cut): Outcome {
+  if (released.aborted) return failure('WORKLOAD_ERROR', CANCELLED);
+  return deadline.aborted ? failure('TIMED_OUT', TIMED_OUT) : undefined;
+}
 
 /** What stopped it before the handler could say anything. */
 function failureOf(
   error: unknown,
-  { deadline, signal, log }: { deadline: AbortSignal; signal: AbortSignal; log: Log },
+  { signal, log, ...cut }: Cut & { signal: AbortSignal; log: Log },
 ): Outcome {
-  if (deadline.aborted) return failure('TIMED_OUT', TIMED_OUT);
+  const ended = cutShort(cut);
+  if (ended) return ended;
   if (signal.aborted) return failure('INTERNAL_ERROR', 'the runner ended before the handler began');
   if (error instanceof SessionUnfit) return failure('INTERNAL_ERROR', error.message);
   log.error({ err: error }, 'an invocation could not start');
@@ -201,6 +210,7 @@ function failure(
   return { $case: 'failure', value: { code, message, name, stack } };
 }
 
-function whyEnded(deadline: AbortSignal): string {
+function whyEnded({ released }: InvocationDeps, deadline: AbortSignal): string {
+  if (released.aborted) return CANCELLED;
   return deadline.aborted ? TIMED_OUT : 'the runner is ending';
 }

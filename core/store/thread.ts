@@ -86,7 +86,13 @@ class Thread {
   onWake(topic: Topic, listener: () => void): () => void {
     const listeners = this.#listeners.get(topic) ?? new Set();
     this.#listeners.set(topic, listeners.add(listener));
-    return () => listeners.delete(listener);
+    return () => {
+      listeners.delete(listener);
+      // A topic may be of one invocation: what nobody listens to is forgotten.
+      if (listeners.size === 0 && this.#listeners.get(topic) === listeners) {
+        this.#listeners.delete(topic);
+      }
+    };
   }
 
   async close(): Promise<void> {

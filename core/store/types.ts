@@ -11,7 +11,8 @@ import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
 import type { DownloadOps } from './types/downloads.ts';
 import type { ExtensionOps } from './types/extensions.ts';
-import type { InvocationOps } from './types/invocations.ts';
+import type { IdempotencyOps } from './types/idempotency.ts';
+import type { CancelOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { ListenerOps } from './types/listeners.ts';
 import type { ProjectOps } from './types/projects.ts';
@@ -31,7 +32,9 @@ export type Topic =
   | 'releases'
   | 'sessions'
   | 'deliveries'
-  | 'events';
+  | 'events'
+  /** That one has ended: who waits for it need not look when another has. */
+  | `invocation:${string}`;
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &
@@ -43,6 +46,8 @@ export type StoreOps = ProjectOps &
   BuildOps &
   FunctionOps &
   InvocationOps &
+  CancelOps &
+  IdempotencyOps &
   LeaseOps &
   LogOps &
   BlobOps &

@@ -26,6 +26,8 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
     ...[`get ${content}`, `put ${content}`],
     ...['get /v1/sessions/{sessionId}/downloads', 'post /v1/sessions/{id}/uploads'],
     ...['post /v1/extensions', 'post /v1/sessions/start'],
+    'get /v1/sessions/{id}/recording/downloads/{name}',
+    ...['', '/{name}'].map((more) => `get /v1/sessions/{id}/replays/{pageId}${more}`),
   ];
   assert.equal(described.sort(), [...expected, ...byHand].sort());
   for (const verbs of Object.values(paths)) {
@@ -34,6 +36,26 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
   assert.ok('createdAt' in (components.schemas['Context']?.properties ?? {}));
   const references = answer.text.matchAll(/#\/components\/schemas\/([\w.]+)/g);
   for (const [, name = ''] of references) assert.ok(components.schemas[name], name);
+});
+
+test('an invocation is described with its headers, its version and both its answers', async () => {
+  await using door = await openDoor();
+  const { json } = await ask(door.url, 'GET', '/openapi.json');
+  type Operation = {
+    parameters: { name: string; in: string }[];
+    requestBody: { content: { 'application/json': { schema: { properties: object } } } };
+    responses: object;
+  };
+  const { paths } = json as { paths: Record<string, Record<string, Operation>> };
+  const { post } = paths['/v1/functions/{functionId}/invoke'] ?? {};
+  const named = (of: Operation | undefined) =>
+    of?.parameters.map((one) => `${one.in} ${one.name}`).sort();
+  assert.equal(named(post), ['header Idempotency-Key', 'header Prefer', 'path functionId']);
+  const { properties } = post?.requestBody.content['application/json'].schema ?? {};
+  assert.equal(Object.keys(properties ?? {}), ['params', 'sessionCreateParams', 'versionId']);
+  assert.equal(Object.keys(post?.responses ?? {}), ['200', '202', 'default']);
+  const { get } = paths['/v1/functions/invocations/{id}'] ?? {};
+  assert.equal(named(get), ['path id', 'query wait']);
 });
 
 test('each path has the methods that it is described with, and no other', async () => {

@@ -77,6 +77,7 @@ export function serving(some: {
     invocations: {
       invokeFunction: notBuilt,
       getInvocation: notBuilt,
+      cancelInvocation: notBuilt,
       listInvocations: notBuilt,
       listInvocationLogs: notBuilt,
       ...some.invocations,

@@ -177,9 +177,23 @@ test('a lost lease is told to nobody, and Chrome is closed', async () => {
   assert.equal(acts.toSorted(), ['chrome closed', 'k in', 'k out']);
 });
 
-test('a released lease is aborted, and its outcome told all the same', async () => {
-  const { outcome } = await run({ invoke: untilAborted, released: AbortSignal.timeout(20) });
-  assert.is(codeOf(outcome), 'INTERNAL_ERROR');
+test('a released lease is aborted, and told as cancelled', async () => {
+  const { outcome, acts } = await run({ invoke: untilAborted, released: AbortSignal.timeout(20) });
+  const value = {
+    ...{ code: 'WORKLOAD_ERROR', message: 'the invocation was cancelled', name: '', stack: '' },
+  };
+  assert.equal(outcome, { $case: 'failure', value });
+  assert.is(acts.at(-1), 'told');
+});
+
+test('what was released before it began is told as cancelled, too', async () => {
+  const released = AbortSignal.timeout(20);
+  const take = (): Promise<never> =>
+    new Promise((_, reject) => {
+      released.addEventListener('abort', () => reject(new Error('no Chrome')));
+    });
+  const { outcome } = await run({ take, released });
+  assert.is(codeOf(outcome), 'WORKLOAD_ERROR');
 });
 
 test('a runner that ends first says so', async () => {

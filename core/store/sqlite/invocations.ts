@@ -9,39 +9,28 @@ import type { InvocationOps, InvocationRow } from '../types/invocations.ts';
 import type { InvocationOutcome } from '../types/leases.ts';
 import type { SessionStatus } from '../types/sessions.ts';
 import { emitEvent } from './events.ts';
+import { idempotencyKeys } from './idempotency.ts';
+import { INVOCATION_COLUMNS, invocationReader, LISTED_COLUMNS } from './invocation-rows.ts';
 import { queueOf } from './queue.ts';
 import { sessionMoves } from './sessions.ts';
 import type { Tx } from './tx.ts';
-
-/**
- * In characters of JSON. Ours: 100 rows with params of 64 KiB and such results stay under the 16
- * MiB of a message.
- */
-const LISTED_RESULTS_MAX = 64 << 10;
-
-const columns = (results: string) => `id, project_id AS projectId, function_id AS functionId,
-  version_id AS versionId, session_id AS sessionId, region, status, params, ${results} AS results,
-  cause, timeout_ms AS timeoutMs, created_at AS createdAt, updated_at AS updatedAt,
-  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
-const COLUMNS = columns('results');
-const LISTED = columns(`CASE WHEN length(results) <= ${LISTED_RESULTS_MAX} THEN results END`);
 
 export function invocationOps(tx: Tx): InvocationOps {
   const { db, crashPoint } = tx;
   const sessions = sessionMoves(tx);
   const queue = queueOf(tx);
+  const keys = idempotencyKeys(tx);
   const insert = db.prepare<[object], InvocationRow>(`
     INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
       params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, @functionId, @versionId, @sessionId, @region, 'PENDING',
       @params, @timeoutMs, @at, @at, @expiresAt)
-    RETURNING ${COLUMNS}`);
-  const byId = db.prepare<[object], InvocationRow>(`
-    SELECT ${COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId`);
+    RETURNING ${INVOCATION_COLUMNS}`);
+  const read = invocationReader(tx);
   const matching = `version_id = @versionId AND project_id = @projectId
     AND (@status IS NULL OR status = @status)`; // index invocations_by_version
   const page = db.prepare<[object], InvocationRow>(`
-    SELECT ${LISTED} FROM invocations WHERE ${matching}
+    SELECT ${LISTED_COLUMNS} FROM invocations WHERE ${matching}
     ORDER BY id DESC LIMIT @limit OFFSET @offset`);
   const total = db
     .prepare<[object], number>(`SELECT COUNT(*) FROM invocations WHERE ${matching}`)
@@ -49,17 +38,21 @@ export function invocationOps(tx: Tx): InvocationOps {
 
   return {
     acceptInvocation(wanted) {
-      const { id, projectId, sessionId, sessionParams, waitUntil, queueMax, at } = wanted;
+      const { idempotency, ...made } = wanted;
+      const { id, projectId, sessionId, sessionParams, waitUntil, queueMax, at } = made;
+      const earlier = idempotency && keys.find({ ...idempotency, projectId, at });
+      if (earlier) return earlier;
       const expiresAt = at + wanted.timeoutMs;
       queue.add({ id, kind: 'invocation', projectId, expiresAt: waitUntil, queueMax, at });
       const session = { keepAlive: 0, extensionId: null, timeoutMs: null } as const;
-      sessions.open({ ...wanted, ...session, id: sessionId, params: sessionParams, expiresAt });
-      const row = must(insert.get({ ...wanted, expiresAt }), 'returned row');
+      sessions.open({ ...made, ...session, id: sessionId, params: sessionParams, expiresAt });
+      const row = must(insert.get({ ...made, expiresAt }), 'returned row');
+      if (idempotency) keys.keep({ ...idempotency, projectId, at, invocationId: id });
       crashPoint('accept-invocation');
       emit(tx, 'pending', row);
       return row;
     },
-    getInvocation: (wanted) => byId.get(wanted),
+    getInvocation: read,
     listInvocations(wanted) {
       const filter = { ...wanted, status: wanted.status ?? null };
       return { rows: page.all(filter), total: total.get(filter) ?? 0 };
@@ -94,12 +87,12 @@ export function invocationMoves(tx: Tx): InvocationMoves {
     UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
       expires_at = @at + timeout_ms
     WHERE id = @id AND status = 'PENDING'
-    RETURNING ${COLUMNS}`);
+    RETURNING ${INVOCATION_COLUMNS}`);
   const end = db.prepare<[object], InvocationRow>(`
     UPDATE invocations SET status = @status, results = @results, cause = @cause,
       ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
     WHERE id = @id AND status IN ('PENDING', 'RUNNING')
-    RETURNING ${COLUMNS}`);
+    RETURNING ${INVOCATION_COLUMNS}`);
 
   return {
     isPending: (id) => pending.get(id) !== undefined,
@@ -120,6 +113,7 @@ export function invocationMoves(tx: Tx): InvocationMoves {
       const status = sessionEnd(outcome);
       sessions.end({ id: row.sessionId, status, startedAt: sessionStartedAt, at });
       emit(tx, outcome.kind === 'success' ? 'completed' : 'failed', row);
+      tx.wake(`invocation:${id}`);
     },
   };
 }

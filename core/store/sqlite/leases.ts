@@ -9,6 +9,7 @@
  */
 import type { LeasedWork, LeaseOps } from '../types/leases.ts';
 import { BUILD_TIMEOUT_MS, buildMoves } from './builds.ts';
+import { outcomeFor } from './cancel.ts';
 import { invocationMoves } from './invocations.ts';
 import { offers } from './offers.ts';
 import {
@@ -125,7 +126,8 @@ function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
       const job = byLease(leaseId);
       if (job?.kind !== 'invocation') return endedInvocation.get(leaseId) !== undefined;
       moves.start(job, end.at); // whoever has an outcome has run it
-      moves.invocations.end({ ...end, id: job.id, leaseId });
+      const outcome = outcomeFor(job, end.outcome);
+      moves.invocations.end({ ...end, id: job.id, leaseId, outcome });
       moves.queue.drop(job);
       return true;
     },
@@ -168,8 +170,10 @@ function movesOf(tx: Tx) {
   function fail(job: JobRow, cause: Cause, at: number): void {
     const end = { id: job.id, outcome: { kind: 'failure', cause }, leaseId: null, at } as const;
     const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
-    if (job.kind === 'invocation') invocations.end({ ...end, sessionStartedAt: null });
-    else if (job.kind === 'build') builds.end(end);
+    if (job.kind === 'invocation') {
+      const outcome = outcomeFor(job, end.outcome);
+      invocations.end({ ...end, outcome, sessionStartedAt: null });
+    } else if (job.kind === 'build') builds.end(end);
     else sessions.end({ id: job.id, status, reason: cause.message, at });
     queue.drop(job);
   }

@@ -2,6 +2,7 @@
 import type { StoreOps } from '../types.ts';
 import { blobOps } from './blobs.ts';
 import { buildOps } from './builds.ts';
+import { cancelOps } from './cancel.ts';
 import { contextContentOps } from './context-content.ts';
 import { contextOps } from './contexts.ts';
 import { deliveryOps } from './deliveries.ts';
@@ -9,6 +10,7 @@ import { deliveryViewOps } from './delivery-views.ts';
 import { downloadOps } from './downloads.ts';
 import { extensionOps } from './extensions.ts';
 import { functionOps } from './functions.ts';
+import { idempotencyOps } from './idempotency.ts';
 import { invocationOps } from './invocations.ts';
 import { leaseOps } from './leases.ts';
 import { listenerOps } from './listeners.ts';
@@ -39,6 +41,8 @@ export function allOps(tx: Tx): StoreOps {
     ...buildOps(tx),
     ...functionOps(tx),
     ...invocationOps(tx),
+    ...cancelOps(tx),
+    ...idempotencyOps(tx),
     ...leaseOps(tx),
     ...logOps(tx),
     ...blobOps(tx),

@@ -27,6 +27,9 @@ export const JOB_COLUMNS = `id, kind, project_id AS projectId, state, lease_id A
 /** Ours: the runner ends what is over; core ends what such a runner forgot. */
 export const EXPIRY_GRACE_MS = 30_000;
 
+/** Ours: closing a Chrome and saving its context takes seconds, a large one a minute. */
+export const RELEASE_GRACE_MS = 120_000;
+
 export type NewJob = {
   id: string;
   kind: WorkKind;

@@ -8,13 +8,17 @@
 import { Fault } from '../../../proto/errors.ts';
 import { must } from '../../../proto/must.ts';
 import type { LocatedSession, SessionLifeOps } from '../types/session-life.ts';
-import { EXPIRY_GRACE_MS, type JobRow, jobByLease, onlyLive, queueOf } from './queue.ts';
+import {
+  EXPIRY_GRACE_MS,
+  type JobRow,
+  jobByLease,
+  onlyLive,
+  queueOf,
+  RELEASE_GRACE_MS,
+} from './queue.ts';
 import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
 import { sessionMoves } from './sessions.ts';
 import type { Tx } from './tx.ts';
-
-/** Ours: closing a Chrome and saving its context takes seconds, a large one a minute. */
-const RELEASE_GRACE_MS = 120_000;
 
 type UserNames = 'createSession' | 'releaseSession' | 'locateSession';
 

@@ -1,5 +1,6 @@
 /** Invocations as stored. */
 import type { Page } from './builds.ts';
+import type { IdempotencyKey } from './idempotency.ts';
 
 export type InvocationStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';
 
@@ -51,12 +52,15 @@ export type NewInvocation = {
   waitUntil: number;
   /** Invocations that may wait in the project. */
   queueMax: number;
+  /** What its client calls it, and until when. */
+  idempotency?: IdempotencyKey & { expiresAt: number };
   at: number;
 };
 
 export type InvocationOps = {
   /**
-   * The session, the invocation, its pending event and its place in the queue. Throws QUEUE_FULL.
+   * The session, the invocation, its pending event, its place in the queue and its idempotency key;
+   * or the invocation that the key has made before. Throws QUEUE_FULL, IDEMPOTENCY_MISMATCH.
    */
   acceptInvocation(invocation: NewInvocation): InvocationRow;
   getInvocation(wanted: { id: string; projectId: string }): InvocationRow | undefined;
@@ -68,4 +72,16 @@ export type InvocationOps = {
     offset: number;
     limit: number;
   }): Page<InvocationRow>;
+};
+
+export type CancelOps = {
+  /**
+   * Ends one that waits; releases one that runs, which then ends FAILED as cancelled unless its
+   * handler returned before; gives it as it then is. Undefined for one that is not there.
+   */
+  cancelInvocation(wanted: {
+    id: string;
+    projectId: string;
+    at: number;
+  }): InvocationRow | undefined;
 };

@@ -1,0 +1,81 @@
+/**
+ * `Prefer: wait=N` on an invocation (RFC 7240 4.3): it is accepted as ever, then waited for. 200
+ * with Preference-Applied when it has ended in time, else the 202 that it had anyway. What goes
+ * wrong while it is waited for does not hide that it was accepted. The contract's own route, which
+ * comes after, does the rest.
+ */
+import { fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
+import type { RouterMiddleware } from '@koa/router';
+import { Fault } from '../../proto/errors.ts';
+import { must } from '../../proto/must.ts';
+import type { CallOptions } from '../../proto/rpc.ts';
+import type { Clients } from '../../proto/services.ts';
+import type { State } from '../auth.ts';
+import { WAIT_MAX_S } from '../config.ts';
+import { callerOf, type Operation, render } from '../contract.ts';
+import { waiting } from '../waits.ts';
+
+export const INVOKE_ROUTE = '/v1/functions/:functionId/invoke';
+
+type Parts = {
+  clients: Clients;
+  operations: readonly Operation[];
+  /** Aborts when the gateway closes. */
+  draining: AbortSignal;
+};
+
+export function preferWait({ clients, operations, draining }: Parts): RouterMiddleware<State> {
+  const reads = must(
+    operations.find(({ method }) => method.localName === 'getInvocation'),
+    'getInvocation',
+  );
+  const { input, output } = reads.method;
+  const call = callerOf(clients, reads.method);
+  const send = async (request: { id: string; wait: number }, options: CallOptions) =>
+    render(output, await call(toBinary(input, fromJson(input, request)), options), 'invocation');
+
+  return async (ctx, next) => {
+    await next();
+    const wait = preferredWait(ctx.get('prefer'));
+    if (wait === 0) return;
+    const { id } = ctx.body as { id: string };
+    const options = must(ctx.state.call, 'a key');
+    try {
+      const latest = await waiting({ id, wait }, { send, options, draining });
+      ctx.body = latest;
+      if (!hasEnded(latest)) return;
+    } catch (error) {
+      if (error instanceof Fault) return;
+      throw error;
+    }
+    ctx.status = 200;
+    ctx.set('preference-applied', `wait=${wait}`);
+  };
+}
+
+/** In seconds, WAIT_MAX_S at most; 0 for none, or for one that cannot be read (RFC 7240 2). */
+function preferredWait(header: string): number {
+  const preferences = header.split(',').map((one) => one.split(';')[0] ?? '');
+  const first = preferences.find((one) => /^\s*wait\s*=/i.test(one)) ?? '';
+  const [, digits = '0'] = /=\s*"?(\d{1,9})"?\s*$/.exec(first) ?? [];
+  return Math.min(Number(digits), WAIT_MAX_S);
+}
+
+function hasEnded(invocation: JsonValue): boolean {
+  return typeof invocation === 'object' && invocation !== null && 'endedAt' in invocation;
+}
+
+const PREFER = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description: `wait=N: answers with the outcome if it is there in N seconds, 0 to ${WAIT_MAX_S}.`,
+  schema: { type: 'string' },
+};
+
+/** What it adds to the description of its operation. */
+export function waitingPart({ method }: Operation, success: object) {
+  if (method.localName !== 'invokeFunction') return { parameters: [], responses: {} };
+  const description = 'It has ended in time: the answer to Prefer: wait=N.';
+  return { parameters: [PREFER], responses: { 200: { ...success, description } } };
+}
