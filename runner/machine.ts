@@ -14,8 +14,8 @@ import { canNest } from './jail/bwrap.ts';
 import { openEgress } from './jail/egress.ts';
 import { type Jail, openJail } from './jail/ladder.ts';
 import { openOutlet } from './outlet.ts';
-import { SessionUnfit } from './unfit.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
+import { SessionUnfit } from './unfit.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
 export class OperatorError extends Error {
