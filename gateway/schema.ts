@@ -14,6 +14,9 @@ type Reads = { closed: boolean; home: DescMessage };
 
 const UINT32_MAX = 2 ** 32 - 1;
 const TIMESTAMP = 'google.protobuf.Timestamp';
+/** Of a Timestamp, in ms since 1970: the years 1 to 9999 in UTC. */
+const TIME_MIN = Date.parse('0001-01-01T00:00:00Z');
+const TIME_MAX = Date.parse('9999-12-31T23:59:59.999Z');
 /** RFC 3339, as protobuf's JSON reads it. */
 const TIME = /^[0-9]{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
@@ -47,7 +50,8 @@ export function checkText(field: DescField, text: string): Json {
 /** A `+` that a client left unencoded has become a blank. */
 function checkTime(text: string, path: string): string {
   const time = text.replace(/ (?=\d\d:\d\d$)/, '+');
-  if (!TIME.test(time) || Number.isNaN(Date.parse(time))) {
+  const at = TIME.test(time) ? Date.parse(time) : Number.NaN;
+  if (!(at >= TIME_MIN && at <= TIME_MAX)) {
     throw invalidField(path, 'must be a date and time such as 2026-05-03T12:53:37Z.');
   }
   return time;

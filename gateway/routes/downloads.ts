@@ -120,12 +120,15 @@ function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Rea
   return { body, size };
 }
 
-/** With the time before its ending; the time goes up until nothing else has the name. */
+/**
+ * With the time before its ending, which goes up until nothing else has the name; without colons: a
+ * zip takes no name that begins with a drive.
+ */
 function nameIn(taken: Set<string>, filename: string, at: number): string {
   const ending = extname(filename);
   const base = filename.slice(0, filename.length - ending.length);
   for (let ms = at; ; ms += 1) {
-    const name = `${base}-${ms}${ending}`;
+    const name = `${base}-${ms}${ending}`.replaceAll(':', '_');
     if (taken.has(name)) continue;
     taken.add(name);
     return name;

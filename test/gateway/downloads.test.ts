@@ -87,18 +87,21 @@ test('the zip has every file once, with the time before its ending', async () =>
   const large = Buffer.alloc(3_000_000, 'large');
   const files = [file('1', 'a.txt', 'one'), file('2', 'a.txt', 'two'), file('3', 'tar.gz', large)];
   const many = Array.from({ length: 150 }, (_, n) => file(`m${n}`, `m${n}`, `text ${n}`));
-  await using door = await openDoor(downloadsOf([...files, file('4', 'empty', ''), ...many]));
+  await using door = await openDoor(
+    downloadsOf([...files, file('4', 'empty', ''), file('5', 'C:x.txt', 'drive'), ...many]),
+  );
   const { headers, bytes } = await get(door.url, DOWNLOADS);
   assert.is(headers.get('content-length'), String(bytes.length));
   const found = await entriesOf(bytes);
   const ms = AT.getTime();
-  assert.equal(found.slice(0, 4), [
+  assert.equal(found.slice(0, 5), [
     [`a-${ms}.txt`, hash('one')],
     [`a-${ms + 1}.txt`, hash('two')],
     [`tar-${ms}.gz`, hash(large)],
     [`empty-${ms}`, hash('')],
+    [`C_x-${ms}.txt`, hash('drive')],
   ]);
-  assert.is(found.length, 154);
+  assert.is(found.length, 155);
   assert.equal(found.at(-1), [`m149-${ms}`, hash('text 149')]);
 });
 
@@ -149,7 +152,10 @@ test('filters are read strictly, times with an unencoded plus too', async () => 
     assert.equal(await list(`createdAfter=${encodeURIComponent(time)}`), [200, undefined]);
   }
   assert.equal(asked, [AT, AT, AT, AT]);
-  for (const time of ['', 'yesterday', '2026-13-03T12:53:37Z', '2026-05-03', '1700000000000']) {
+  for (const time of [
+    ...['', 'yesterday', '2026-13-03T12:53:37Z', '2026-05-03', '1700000000000'],
+    ...['0000-12-31T23:59:59Z', '9999-12-31T23:59:59-00:01'],
+  ]) {
     const said = '`createdAfter` must be a date and time such as 2026-05-03T12:53:37Z.';
     assert.equal(await list(`createdAfter=${time}`), [400, said], time);
   }
