@@ -138,6 +138,7 @@ export function openClient(options: ClientOptions): RelayClient {
     for (const id of [...owned.keys()]) disown(id);
     // its children go with it; rejects only when Chrome is gone
     pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);
+    void keepAllDownloads(chrome);
     leave();
   });
   return {
@@ -149,10 +150,21 @@ export function openClient(options: ClientOptions): RelayClient {
   };
 }
 
-/** As of the default context; rejects when the context or Chrome is gone, which is as good. */
-async function keepDownloads({ pipe, paths }: Relayed, browserContextId: string): Promise<void> {
+/** Chrome forgets what a client that leaves had said of downloads, and keeps none from then on. */
+async function keepAllDownloads(chrome: Relayed): Promise<void> {
+  void keepDownloads(chrome);
+  // rejects when Chrome is gone
+  const { browserContextIds } = await chrome.pipe
+    .call('Target.getBrowserContexts')
+    .catch(() => ({ browserContextIds: [] }));
+  for (const id of browserContextIds as string[]) void keepDownloads(chrome, id);
+}
+
+/** Of the default context when none is named. */
+async function keepDownloads({ pipe, paths }: Relayed, browserContextId?: string): Promise<void> {
   const behavior = { behavior: 'allowAndName', downloadPath: paths.downloads };
   const params = { ...behavior, eventsEnabled: true, browserContextId };
+  // rejects when the context or Chrome is gone, which is as good
   await pipe.call('Browser.setDownloadBehavior', params).catch(() => undefined);
 }
 
