@@ -101,6 +101,7 @@ class Loop implements Sender {
     let backoffMs = BACKOFF_MIN_MS;
     while (!signal.aborted) {
       if (this.#free() < GATHER_MIN) await sleep(GATHER_MS);
+      if (signal.aborted) break; // a question to core would not hear of it any more
       try {
         await this.#take((max) => this.#link.claim(max, signal));
         backoffMs = BACKOFF_MIN_MS;
