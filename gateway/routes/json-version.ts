@@ -8,7 +8,7 @@ import type { Clients } from '../../proto/services.ts';
 import { goneSignal, type State } from '../auth.ts';
 import { credentialOf, presentedBy, targetOf } from '../credentials.ts';
 import { locator } from '../door.ts';
-import { baseUrlOf } from '../links.ts';
+import { baseUrlOf, websocketUrl } from '../links.ts';
 
 /** Playwright asks with a slash at the end. Source: reference.md 3.9. */
 export const VERSION_PATHS = ['/json/version', '/json/version/'];
@@ -26,7 +26,7 @@ export function jsonVersion(options: {
     if (presented.kind === 'new') throw invalidField('sessionId', 'must be given.');
     const signal = goneSignal(ctx.res);
     const { signingKey } = await locate(await credentialOf(presented, clients, signal), signal);
-    const address = (publicUrl ?? baseUrlOf(ctx)).replace(/^http/, 'ws');
+    const address = websocketUrl(publicUrl ?? baseUrlOf(ctx));
     ctx.body = {
       Browser: 'Chrome',
       'Protocol-Version': '1.3',
