@@ -96,7 +96,7 @@ export async function startCore(
   opened.use(await startBlobSweep({ store, files, folder, log, now }));
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
-  opened.use(startSweep({ store, log, now, sweepMs }));
+  opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
   opened.use(startCleaning(config, { store, files, log, now }));
   const checks = opened.use(openChecks());
   const closing = new AbortController();
