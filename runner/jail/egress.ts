@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import { forwardHeaders } from './headers.ts';
-import { openResolve, ownAddresses, type Rules } from './names.ts';
+import { openResolve, ownAddresses, type Rules, remembering } from './names.ts';
 import type { Route } from './routes.ts';
 import {
   type Aim,
@@ -31,6 +31,8 @@ const HEADERS_TIMEOUT_MS = 30_000;
 /** Ours: longer than Chrome keeps an idle proxy connection busy between two pages. */
 const KEEP_ALIVE_MS = 60_000;
 const HEADERS_MAX_BYTES = 64 << 10;
+/** Ours: as long as browsers keep a name of which they do not know for how long it is good. */
+const NAMES_KEPT_MS = 5_000;
 /** Ours: Chrome itself keeps 32 per proxy. */
 const CONNECTIONS_MAX = 512;
 
@@ -52,7 +54,8 @@ type Way = Aim & { agent: Agent; bytes: Egress['bytes'] };
 
 /** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
 export function openEgress(options: Pick<Rules, 'allow'> & Partial<Rules> & { log: Log }): Egress {
-  const { allow, log, resolve = openResolve(), own = ownAddresses() } = options;
+  const { allow, log, own = ownAddresses() } = options;
+  const resolve = remembering(options.resolve ?? openResolve(), NAMES_KEPT_MS);
   const agent = new Agent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS });
   const bytes = { sent: 0, received: 0, managed: 0 };
   const way: Way = { allow, resolve, own, log, agent, bytes, routes: [] };

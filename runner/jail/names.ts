@@ -10,6 +10,8 @@ import { cidrList, isAllowed } from '../../proto/addresses.ts';
 
 const DNS_TIMEOUT_MS = 5_000;
 const DNS_TRIES = 2;
+/** Names kept of one jail. Ours. */
+const NAMES_MAX = 1_000;
 /**
  * Answered here, as RFC 6761 asks; /etc/hosts is not read: its names are the operator's, not the
  * tenant's.
@@ -41,6 +43,25 @@ export function openResolve(): Resolve {
   return async (name) => {
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  };
+}
+
+/**
+ * Asks for a name once in so many milliseconds: a page opens dozens of connections to one host, and
+ * Chrome, behind a proxy, keeps no names itself. What could not be found is asked for again.
+ */
+export function remembering(resolve: Resolve, keptMs: number, now = performance.now): Resolve {
+  const known = new Map<string, { until: number; addresses: Promise<string[]> }>();
+  return (name) => {
+    const at = now.call(performance);
+    const found = known.get(name);
+    if (found && found.until > at) return found.addresses;
+    if (known.size >= NAMES_MAX) known.clear();
+    const addresses = resolve(name);
+    known.set(name, { until: at + keptMs, addresses });
+    const forget = () => void known.delete(name);
+    addresses.then((all) => all.length > 0 || forget(), forget);
+    return addresses;
   };
 }
 

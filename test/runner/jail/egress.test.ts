@@ -10,7 +10,7 @@ import { cidrList } from '../../../proto/addresses.ts';
 import { openLog } from '../../../proto/log.ts';
 import { type Egress, openEgress } from '../../../runner/jail/egress.ts';
 import { forwardHeaders } from '../../../runner/jail/headers.ts';
-import { judge, ownAddresses } from '../../../runner/jail/names.ts';
+import { judge, ownAddresses, remembering } from '../../../runner/jail/names.ts';
 
 const egress = suite('runner/jail/egress');
 const log = openLog({ role: 'test', level: 'silent', people: false });
@@ -209,6 +209,34 @@ egress(
     assert.ok(ownAddresses().check('127.0.0.1', 'ipv4'));
   },
 );
+
+egress('a name is asked for once in a while, and again when there was no answer', async () => {
+  let at = 0;
+  const asked: string[] = [];
+  const resolve = remembering(
+    async (name) => {
+      asked.push(name);
+      if (name === 'broken.test') throw new Error('no server');
+      return name === 'far.test' ? ['1.1.1.1'] : [];
+    },
+    5_000,
+    () => at,
+  );
+  assert.equal(await Promise.all([resolve('far.test'), resolve('far.test')]), [
+    ['1.1.1.1'],
+    ['1.1.1.1'],
+  ]);
+  at = 4_999;
+  await resolve('far.test');
+  assert.equal(asked, ['far.test']);
+  at = 5_001;
+  await resolve('far.test');
+  assert.is(asked.length, 2);
+  for (const name of ['none.test', 'none.test', 'broken.test', 'broken.test']) {
+    await resolve(name).catch(() => {});
+  }
+  assert.is(asked.length, 6);
+});
 
 egress('localhost is what the operator opened of it', async () => {
   const own = ownAddresses();
