@@ -45,7 +45,7 @@ export type PartsDeps = {
 };
 
 export type Parts = {
-  /** Opened in this order's name, all at once; ended all at once. */
+  /** Opened all at once; ended all at once, the log after them. */
   open: readonly OpenPart[];
   /** What its Chrome is started with. Empty: a spare one will do. */
   wanted(signal: AbortSignal): Promise<TakeOptions>;
@@ -63,11 +63,11 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
     logs?.warn(message);
   };
   const settings = sessionSettings(params, deps.engine, { ...deps.browsers, warn });
-  const files = downloads({ ...deps, warn });
   return {
     open: [
       settings.open,
-      logs ? endingAfter(files, logs.open) : files,
+      downloads({ ...deps, warn }),
+      ...(logs ? [endingLast(logs.open)] : []),
       ...(recordSession && recordings ? [recording({ ...deps, recordings })] : []),
       uploads(),
       async (chrome) => openLiveView(chrome, deps),
@@ -81,18 +81,11 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
   };
 }
 
-/** Both as one part: what the first says at its end still stands in the log. */
-function endingAfter(first: OpenPart, log: OpenPart): OpenPart {
+/** What the others, and the save of the context, say at their end still stands in the log. */
+function endingLast(log: OpenPart): OpenPart {
   return async (chrome) => {
-    const kept = await log(chrome);
-    const { end } = await first(chrome);
-    return {
-      ...kept,
-      async end() {
-        await end();
-        await kept.end();
-      },
-    };
+    const { end, ...kept } = await log(chrome);
+    return { ...kept, end: async () => undefined, endLast: end };
   };
 }
 

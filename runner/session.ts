@@ -2,8 +2,8 @@
  * One session: a Chrome of its own, the relay that clients reach it by, the parts that watch it.
  *
  * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser
- * that is ending, then its parts, which tell core what they still hold, then Chrome, then its
- * context is saved. A Chrome that ends by itself aborts `lost`.
+ * that is ending, then its parts, which tell core what they still hold, then its context is saved,
+ * which ends Chrome, then its log. A Chrome that ends by itself aborts `lost`.
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -28,6 +28,8 @@ export type SessionPart = {
    * is lost. Returns at once when nothing happened; never rejects.
    */
   end(): Promise<void>;
+  /** As `end`, when the context has been saved: for who keeps what the others have to say. */
+  endLast?(): Promise<void>;
   /** Sees what passes between clients and Chrome. */
   tap?: Tap;
   /** Serves the live view's socket; `target` is a page's target id, absent for the active page. */
@@ -145,6 +147,7 @@ async function openParts(
   const failed = opened.find((part) => part.status === 'rejected');
   if (failed === undefined) return parts;
   await Promise.all(parts.map((part) => part.end()));
+  await Promise.all(parts.map((part) => part.endLast?.()));
   await discard(chrome, context);
   throw failed.reason;
 }
@@ -170,6 +173,6 @@ async function end(
   // 100 ms
   const closed = chrome.close();
   chrome.kill();
-  await closed;
+  await Promise.all([closed, ...parts.map((part) => part.endLast?.())]);
   await context?.[Symbol.asyncDispose]();
 }
