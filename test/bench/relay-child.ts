@@ -14,7 +14,8 @@ import { sessionLogs } from '../../runner/session-logs.ts';
 import { launchOne, listen, log } from '../runner/chrome/lab.ts';
 
 const runDir = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
-const chrome = await launchOne({ runDir, allow: ['127.0.0.0/8'] });
+const allow = ['127.0.0.0/8'];
+const chrome = await launchOne({ runDir, allow, ignoreCertificateErrors: true });
 const taken = { entries: 0, bytes: 0, compressed: 0 };
 const runners = {
   async appendSessionLogs({ count, size, entries }: AppendSessionLogsRequest) {

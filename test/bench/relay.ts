@@ -8,15 +8,18 @@ import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { chown, readFile, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../proto/must.ts';
 import { chromeFlags } from '../../runner/chrome/flags.ts';
 import { listen } from '../runner/chrome/lab.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { until } from '../support/poll.ts';
 import { boot } from '../support/stack.ts';
 import { type Client, openClient } from './cdp.ts';
+import { quantile } from './figures.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 12);
@@ -33,13 +36,16 @@ const START_LIMIT_MS = 30_000;
 type Used = { cpuMs: number; entries: number; bytes: number; compressed: number };
 type Started = AsyncDisposable & { url: string; used?(): Promise<Used> };
 /** By measure: milliseconds each; of the pipelined and the large, per second of each round. */
-type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page', number[]>;
+type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page' | 'securePage', number[]>;
 
 {
   await using parts = new AsyncDisposableStack();
   const site = createServer(answerPage);
   const siteUrl = `http://127.0.0.1:${await listen(site)}/`;
   parts.defer(() => void site.close().closeAllConnections());
+  const secure = createSecureServer(await selfSigned(), answerPage);
+  const secureUrl = `https://127.0.0.1:${await listen(secure)}/`;
+  parts.defer(() => void secure.close().closeAllConnections());
   const started: [string, Pick<Started, 'url' | 'used'>][] = [
     ['direct', parts.use(await startDirect())],
     ['relay, no log', parts.use(await startRelay('plain'))],
@@ -49,14 +55,13 @@ type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page', number[]>;
   const variants = await Promise.all(
     started.map(async ([name, { url, used }]) => {
       const client = parts.use(await openClient(url));
-      const figures: Figures = { evaluate: [], pipelined: [], large: [], page: [] };
+      const figures = noFigures();
       return { name, client, figures, used };
     }),
   );
   for (let round = -1; round < ROUNDS; round++) {
     for (const { client, figures } of variants) {
-      const kept = round < 0 ? { evaluate: [], pipelined: [], large: [], page: [] } : figures;
-      await measure(client, siteUrl, kept);
+      await measure(client, { siteUrl, secureUrl }, round < 0 ? noFigures() : figures);
     }
   }
   const [direct, ...others] = variants;
@@ -71,7 +76,15 @@ type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page', number[]>;
   }
 }
 
-async function measure(client: Client, siteUrl: string, figures: Figures): Promise<void> {
+function noFigures(): Figures {
+  return { evaluate: [], pipelined: [], large: [], page: [], securePage: [] };
+}
+
+async function measure(
+  client: Client,
+  { siteUrl, secureUrl }: { siteUrl: string; secureUrl: string },
+  figures: Figures,
+): Promise<void> {
   for (let n = 0; n < SEQUENTIAL; n++) {
     figures.evaluate.push(await timed(() => client.evaluate('1')));
   }
@@ -83,6 +96,8 @@ async function measure(client: Client, siteUrl: string, figures: Figures): Promi
   figures.large.push((1_000 * LARGE) / large);
   for (let n = 0; n < LOADS; n++) {
     figures.page.push(await timed(() => client.load(`${siteUrl}?${Math.random()}`)));
+    const secure = await timed(() => client.load(`${secureUrl}?${Math.random()}`));
+    figures.securePage.push(secure);
   }
 }
 
@@ -107,15 +122,12 @@ function show({ name, figures }: Variant, direct: Figures | undefined): void {
   line('1 MB results, /s p50', 0.5, 'large', 1);
   line(`page of ${RESOURCES}, ms p50`, 0.5, 'page', 1);
   line(`page of ${RESOURCES}, ms p95`, 0.95, 'page', 1);
+  line(`https page of ${RESOURCES}, ms p50`, 0.5, 'securePage', 1);
+  line(`https page of ${RESOURCES}, ms p95`, 0.95, 'securePage', 1);
 }
 
 function mib(bytes: number): string {
   return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
-}
-
-function quantile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;
 }
 
 /**
@@ -127,7 +139,7 @@ async function startDirect(): Promise<Started> {
   const flags = chromeFlags({
     ...{ engine: { kind: 'headless-shell' }, profile, cache: profile, proxyPort: 0 },
     ...{ hasSandbox: true, hasSmallShm: false },
-    ...{ ignoreCertificateErrors: false, extension: undefined },
+    ...{ ignoreCertificateErrors: true, extension: undefined },
   })
     .filter((flag) => !flag.startsWith('--proxy-'))
     .map((flag) => (flag === '--remote-debugging-pipe' ? '--remote-debugging-port=0' : flag));
@@ -135,10 +147,10 @@ async function startDirect(): Promise<Started> {
   if (isRoot) await chown(profile, NOBODY, NOBODY);
   const who = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   const child = spawn(CHROME, flags, { stdio: 'ignore', ...who });
-  const said = await until(
-    () => readFile(join(profile, 'DevToolsActivePort'), 'utf8').catch(() => undefined),
-    START_LIMIT_MS,
-  );
+  const said = await until(async () => {
+    const text = await readFile(join(profile, 'DevToolsActivePort'), 'utf8').catch(() => '');
+    return text.includes('/devtools/') && text;
+  }, START_LIMIT_MS);
   const [port, path] = said.split('\n');
   return {
     url: `ws://127.0.0.1:${port}${path}`,
@@ -167,7 +179,9 @@ async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
 /** The whole thing, as `tabern serve` runs it. */
 async function startService(parts: AsyncDisposableStack): Promise<{ url: string }> {
   const stack = parts.use(await boot());
-  const json = { browserSettings: { engine: 'headless-shell', recordSession: false } };
+  const engine = 'headless-shell';
+  const settings = { engine, recordSession: false, ignoreCertificateErrors: true };
+  const json = { browserSettings: settings };
   const { connectUrl } = await stack.call<{ connectUrl: string }>('/v1/sessions', { json });
   return { url: connectUrl };
 }

@@ -42,6 +42,7 @@ type LaunchOne = {
   profileDir?: string;
   egress?: Egress;
   isBackground?: boolean;
+  ignoreCertificateErrors?: boolean;
 };
 
 export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> {
@@ -80,6 +81,7 @@ export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> 
 
 export async function launchOne(options: LaunchOne): Promise<Chrome> {
   const { runDir, allow, program, system, profileDir, egress, isBackground } = options;
+  const { ignoreCertificateErrors } = options;
   const jail = await openJail({ sandbox: 'bwrap', log });
   return launchChrome({
     jail,
@@ -95,6 +97,7 @@ export async function launchOne(options: LaunchOne): Promise<Chrome> {
     log,
     ...(profileDir === undefined ? {} : { profileDir }),
     ...(isBackground === undefined ? {} : { isBackground }),
+    ...(ignoreCertificateErrors === undefined ? {} : { ignoreCertificateErrors }),
   });
 }
 
