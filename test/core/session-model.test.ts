@@ -144,7 +144,8 @@ function checkWorld(db: Database, step: string): void {
   assert.equal(odd, [], `${step}: times`);
 }
 
-for (const seed of [1, 2, 3]) {
+/** Their walks come to nearly every status. */
+for (const seed of [1, 3, 4]) {
   test(`nothing gets out of step, seed ${seed}`, async () => {
     await using bench = await openBench(must(ENGINES[0], 'engine'));
     const projects = [await bench.project('one', LIMIT), await bench.project('two', LIMIT)];

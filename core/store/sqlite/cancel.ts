@@ -8,7 +8,7 @@ import type { CancelOps, InvocationCause } from '../types/invocations.ts';
 import type { InvocationOutcome } from '../types/leases.ts';
 import { invocationReader } from './invocation-rows.ts';
 import { invocationMoves } from './invocations.ts';
-import { type JobRow, queueOf, RELEASE_GRACE_MS } from './queue.ts';
+import { ENDING_GRACE_MS, type JobRow, queueOf } from './queue.ts';
 import type { Tx } from './tx.ts';
 
 /** The enum of codes is the reference's: its user ended it, and nothing of ours was broken. */
@@ -32,7 +32,7 @@ export function cancelOps(tx: Tx): CancelOps {
         const outcome = { kind: 'failure', cause: CANCELLED } as const;
         invocations.end({ id, outcome, leaseId: null, sessionStartedAt: null, at });
         queue.drop(job);
-      } else if (queue.release(job, { at, endBy: at + RELEASE_GRACE_MS })) {
+      } else if (queue.release(job, { at, endBy: at + ENDING_GRACE_MS })) {
         tx.wake('releases');
       }
       tx.crashPoint('cancel-invocation');

@@ -13,7 +13,7 @@ import { outcomeFor } from './cancel.ts';
 import { invocationMoves } from './invocations.ts';
 import { offers } from './offers.ts';
 import {
-  EXPIRY_GRACE_MS,
+  ENDING_GRACE_MS,
   JOB_COLUMNS,
   type JobRow,
   jobByLease,
@@ -192,7 +192,7 @@ function movesOf(tx: Tx) {
         kind === 'invocation'
           ? invocations.start(id, at)
           : builds.start({ id, at, expiresAt: at + BUILD_TIMEOUT_MS });
-      if (expiresAt !== undefined) queue.expireAt(id, expiresAt + EXPIRY_GRACE_MS);
+      if (expiresAt !== undefined) queue.expireAt(id, expiresAt + ENDING_GRACE_MS);
     },
     /** Its lease is over: true when that ended the work, false when it waits again. */
     lose(job: JobRow, at: number): boolean {

@@ -24,11 +24,11 @@ export type JobRow = {
 export const JOB_COLUMNS = `id, kind, project_id AS projectId, state, lease_id AS leaseId,
   lease_until AS leaseUntil, expires_at AS expiresAt, released_at AS releasedAt`;
 
-/** Ours: the runner ends what is over; core ends what such a runner forgot. */
-export const EXPIRY_GRACE_MS = 30_000;
-
-/** Ours: closing a Chrome and saving its context takes seconds, a large one a minute. */
-export const RELEASE_GRACE_MS = 120_000;
+/**
+ * Ours: the runner ends what is over or released; core ends what such a runner forgot. Closing a
+ * Chrome and saving its context takes seconds, a large one a minute, and needs the lease.
+ */
+export const ENDING_GRACE_MS = 120_000;
 
 export type NewJob = {
   id: string;

@@ -8,14 +8,7 @@
 import { Fault } from '../../../proto/errors.ts';
 import { must } from '../../../proto/must.ts';
 import type { LocatedSession, SessionLifeOps } from '../types/session-life.ts';
-import {
-  EXPIRY_GRACE_MS,
-  type JobRow,
-  jobByLease,
-  onlyLive,
-  queueOf,
-  RELEASE_GRACE_MS,
-} from './queue.ts';
+import { ENDING_GRACE_MS, type JobRow, jobByLease, onlyLive, queueOf } from './queue.ts';
 import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
 import { sessionMoves } from './sessions.ts';
 import type { Tx } from './tx.ts';
@@ -65,7 +58,7 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
       if (job && before.status === 'PENDING') {
         sessions.end({ id, status: 'COMPLETED', reason: 'It was released.', at });
         queue.drop(job);
-      } else if (job && queue.release(job, { at, endBy: at + RELEASE_GRACE_MS })) {
+      } else if (job && queue.release(job, { at, endBy: at + ENDING_GRACE_MS })) {
         wake('releases');
       }
       crashPoint('release-session');
@@ -104,7 +97,7 @@ function runnerOps(tx: Tx): Omit<SessionLifeOps, UserNames> {
       const job = ownJob(leaseId);
       if (!job) return false;
       const expiresAt = sessions.startOwn({ ...moment, id: job.id });
-      if (expiresAt !== undefined) queue.expireAt(job.id, expiresAt + EXPIRY_GRACE_MS);
+      if (expiresAt !== undefined) queue.expireAt(job.id, expiresAt + ENDING_GRACE_MS);
       crashPoint('start-session');
       return true;
     },
