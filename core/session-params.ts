@@ -26,7 +26,7 @@ const SESSION_TIMEOUT = { min: 60, max: 21_600 };
 const REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'];
 /** In characters of JSON. */
 const METADATA_LIMIT = 512;
-/** In characters of JSON. Ours, as params: a list of sessions reads a thousand of them. */
+/** In characters of JSON. Ours, as params: a runner may get those of 64 sessions in one answer. */
 const PARAMS_MAX = 64 << 10;
 
 const flag = { type: 'boolean' };

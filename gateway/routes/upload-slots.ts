@@ -15,9 +15,11 @@ export function uploadSlots(): EnterUpload {
   return ({ metadata }) => {
     const key = metadata?.['x-svc-api-key'] ?? '';
     const own = running.get(key) ?? 0;
-    const max = own >= UPLOADS_OF_KEY_MAX ? UPLOADS_OF_KEY_MAX : UPLOADS_MAX;
+    const limit = own >= UPLOADS_OF_KEY_MAX ? UPLOADS_OF_KEY_MAX : UPLOADS_MAX;
     if (own >= UPLOADS_OF_KEY_MAX || total >= UPLOADS_MAX) {
-      throw new Fault('CONCURRENCY_LIMIT', `Max concurrent uploads (${max}) reached.`, { max });
+      throw new Fault('CONCURRENCY_LIMIT', `Max concurrent uploads (${limit}) reached.`, {
+        ...{ limit, current: limit },
+      });
     }
     running.set(key, own + 1);
     total += 1;

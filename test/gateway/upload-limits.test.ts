@@ -68,6 +68,8 @@ test('one key has 8 uploads at once, and places again when they end', async () =
   });
   assert.is(refused.headers.get('retry-after'), '5');
   assert.is(refused.headers.get('x-should-retry'), 'true');
+  assert.is(refused.headers.get('x-ratelimit-limit'), '8');
+  assert.is(refused.headers.get('x-ratelimit-remaining'), '0');
   assert.is(((await refused.json()) as Error).message, 'Max concurrent uploads (8) reached.');
   for (const socket of sockets) socket.destroy();
   await until(() => kept.cut.length === 8);
