@@ -10,6 +10,8 @@ import type { Duplex } from 'node:stream';
 import { answerRefusal, refuse } from './refusal.ts';
 
 const NO_ROUTE = 'There is no such route.';
+/** A request with its body. Its other half is FILE_TRANSFER_TIMEOUT_MS of the gateway. */
+const REQUEST_TIMEOUT_MS = 1_800_000;
 
 /** As much of a relay as is used here. */
 export type Serves = {
@@ -50,7 +52,8 @@ export async function openKeyed<T>(
     await expected.get(key)?.promise;
     return all.get(key);
   };
-  const server = createServer(async (request, response) => {
+  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS });
+  server.on('request', async (request, response) => {
     const url = addressOf(request);
     const admitted = await find(url);
     const { statusCode, message } = routes.stranger;
