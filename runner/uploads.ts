@@ -22,7 +22,18 @@ const ASIDE = '.part-';
 export function uploads(limits = UPLOAD_LIMITS): OpenPart {
   return async ({ dir }) => {
     const put = putter(join(dir, 'uploads'), limits);
-    return { end: async () => undefined, putUpload: put };
+    let isOver = false;
+    return {
+      async end() {
+        isOver = true;
+      },
+      async putUpload(name, content) {
+        await put(name, content).catch((error: unknown) => {
+          // its directory has gone with Chrome
+          throw isOver ? new Fault('SESSION_ENDED', 'The session has ended.', {}, error) : error;
+        });
+      },
+    };
   };
 }
 
