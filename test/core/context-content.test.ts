@@ -1,14 +1,13 @@
 /** What contexts hold: started from, saved, replaced, and dropped. Issue 4, points 2 and 5. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { hashOf } from '../../core/auth.ts';
 import { readCoreConfig, startCore } from '../../core/main.ts';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import { faultOf } from '../support/fault.ts';
+import { addProject } from '../support/other-project.ts';
 import { boot, HOLDER } from './boot.ts';
 import { openContext, textOf } from './context-runs.ts';
 
@@ -216,18 +215,5 @@ test("another project's context can be neither used nor read", async () => {
     assert.equal([fault.row.http, fault.message], [404, 'Context not found.']);
   }
 });
-
-/** A second project beside the default one; gives its key. */
-function addProject(dir: string): string {
-  const key = 'the-key-of-another-project';
-  const db = new Sqlite(join(dir, 'tabern.db'));
-  db.prepare(`INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
-    VALUES ('other', 'other', 900, 5, 0, 0)`).run();
-  db.prepare(`INSERT INTO api_keys (hash, project_id, created_at) VALUES (?, 'other', 0)`).run(
-    hashOf(key),
-  );
-  db.close();
-  return key;
-}
 
 test.run();
