@@ -97,6 +97,12 @@ const FORMATS: Record<string, { parse: (text: string) => unknown; problem: strin
     parse: (server) => upstreamOf(server, { isManaged: false }),
     problem: 'must be the address of an http, https or socks5 proxy.',
   },
+  certificate: {
+    parse() {
+      throw new TypeError('certificates cannot be uploaded here, so there is none');
+    },
+    problem: 'must be a certificate of this project.',
+  },
 };
 
 const ajv = new Ajv2020({ strict: false });
@@ -116,7 +122,16 @@ const rulesOf = ({ min, max }: typeof TIMEOUT, more: object = {}) =>
     },
   });
 const ofInvocation = rulesOf(TIMEOUT);
-const ofSession = rulesOf(SESSION_TIMEOUT, { keepAlive: flag, region: { enum: REGIONS } });
+const ofSession = rulesOf(SESSION_TIMEOUT, {
+  keepAlive: flag,
+  region: { enum: REGIONS },
+  proxySettings: {
+    type: 'object',
+    properties: {
+      caCertificates: { type: 'array', items: { type: 'string', format: 'certificate' } },
+    },
+  },
+});
 
 /** What is wrong, as a path and a sentence's end. */
 export type Problem = { path: string; problem: string };

@@ -18,7 +18,12 @@ export type Presented =
   | { kind: 'new'; options: CallOptions };
 
 /** A session with every default. */
-const PLAIN = { browserSettings: undefined, proxies: undefined, userMetadata: undefined };
+const PLAIN = {
+  browserSettings: undefined,
+  proxies: undefined,
+  userMetadata: undefined,
+  proxySettings: undefined,
+};
 
 /** The request's address, of which only path and query count. Throws as app.ts does. */
 export function targetOf({ url = '' }: IncomingMessage): URL {

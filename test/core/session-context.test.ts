@@ -15,7 +15,12 @@ type App = Awaited<ReturnType<typeof openContext>>;
 async function run(app: App, persist = true): Promise<Run> {
   const { sessions, runners } = app.clients;
   const browserSettings = { context: { id: app.created.id, persist } } as never;
-  const body = { browserSettings, proxies: undefined, userMetadata: undefined };
+  const body = {
+    browserSettings,
+    proxies: undefined,
+    userMetadata: undefined,
+    proxySettings: undefined,
+  };
   const creating = sessions.createSession(body, app.asProject);
   const { leaseId, item } = must((await app.lease('SESSION', 25_000))[0], 'work');
   if (item?.$case !== 'session') throw new Error('no session');
@@ -76,7 +81,12 @@ test('a context that does not open is the end of the session, not of the runner'
   rmSync(`${app.dir}/blobs/${blobId}`);
   const { sessions, runners } = app.clients;
   const browserSettings = { context: { id: app.created.id, persist: true } } as never;
-  const body = { browserSettings, proxies: undefined, userMetadata: undefined };
+  const body = {
+    browserSettings,
+    proxies: undefined,
+    userMetadata: undefined,
+    proxySettings: undefined,
+  };
   const creating = faultOf(sessions.createSession(body, app.asProject));
   const wanted = { ...HOLDER, kind: 'SESSION' as const, max: 1, waitMs: 25_000 };
   const leaving = new AbortController();

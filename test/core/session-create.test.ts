@@ -61,6 +61,11 @@ const WRONG: [object, string, string][] = [
     'proxies[0].geolocation.country',
     'must NOT have more than 2 characters.',
   ],
+  [
+    { proxySettings: { caCertificates: ['01a1fbc0-0000-7000-8000-000000000000'] } },
+    'proxySettings.caCertificates[0]',
+    'must be a certificate of this project.',
+  ],
 ];
 const WRONG_SETTINGS: [object, string, string][] = [
   [{ context: { id: '' } }, 'context.id', 'must NOT have fewer than 1 characters.'],
