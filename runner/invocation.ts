@@ -39,7 +39,7 @@ export type InvocationDeps = {
   engine: PartsDeps['engine'];
   browsers: PartsDeps['browsers'];
   hosts: Pick<Hosts, 'invoke'>;
-  door: Pick<Door, 'admit' | 'expect'>;
+  door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
   /** Absent: nothing is recorded. */
@@ -87,8 +87,6 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   const { deadline, signal, release } = openDeadline(work.timeoutMs, deps);
   const laps: Laps = { chromeMs: 0, runMs: 0, closeMs: 0 };
   const lap = stopwatch();
-  // core says RUNNING before there is a Chrome
-  using _expected = deps.door.expect(work.signingKey);
   let session: Session | undefined;
   let outcome: Outcome;
   let hasBegun = false; // what no handler touched is not worth a save

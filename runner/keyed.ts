@@ -87,7 +87,7 @@ export async function openKeyed<T>(
       expected.set(signingKey, coming);
       return {
         [Symbol.dispose]() {
-          expected.delete(signingKey);
+          if (expected.get(signingKey) === coming) expected.delete(signingKey);
           coming.resolve();
         },
       };

@@ -25,6 +25,11 @@ export type LoopOptions = {
   call: CallOptions;
   runner: { runnerId: string; instanceId: string };
   leases: Leases;
+  /**
+   * Told of a piece of work before core hears that it is taken: from then on users may come for it.
+   * Disposed when the work is over, or was not taken.
+   */
+  foretell?: (work: Work) => Disposable | undefined;
   /** Does one piece of work; never rejects for a reason of the work. */
   run(work: Work, ends: Ends): Promise<void>;
   log: Log;
@@ -45,8 +50,8 @@ export async function workLoop(options: LoopOptions): Promise<void> {
       continue;
     }
     try {
-      for (const work of await lease(options, max - running.size)) {
-        const started = start(work, options).finally(() => running.delete(started));
+      for (const leased of await lease(options, max - running.size)) {
+        const started = start(leased, options).finally(() => running.delete(started));
         running.add(started);
       }
       pauseMs = PAUSE_MIN_MS;
@@ -65,18 +70,27 @@ export async function workLoop(options: LoopOptions): Promise<void> {
   await Promise.all(running);
 }
 
-async function lease(options: LoopOptions, max: number): Promise<Work[]> {
-  const { clients, call, runner, leases, kind, signal } = options;
+type Leased = { work: Work; foretold: Disposable | undefined };
+
+async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
+  const { clients, call, runner, leases, kind, signal, foretell } = options;
   const { work } = await clients.runners.leaseWork(
     { ...runner, kind, max, waitMs: WAIT_MS },
     { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
   );
-  if (work.length === 0) return work;
+  if (work.length === 0) return [];
+  using untaken = new DisposableStack();
+  const offered = work.map((one) => ({ work: one, foretold: foretell?.(one) }));
+  for (const { foretold } of offered) untaken.use(foretold);
   const taken = await leases.take(work.map(({ leaseId }) => leaseId));
-  return work.filter(({ leaseId }) => taken.has(leaseId));
+  const ours = offered.filter((one) => taken.has(one.work.leaseId));
+  untaken.move();
+  for (const one of offered) if (!ours.includes(one)) one.foretold?.[Symbol.dispose]();
+  return ours;
 }
 
-async function start(work: Work, { leases, run, log }: LoopOptions): Promise<void> {
+async function start({ work, foretold }: Leased, { leases, run, log }: LoopOptions): Promise<void> {
+  using _foretold = foretold;
   using lease = leases.hold(work.leaseId);
   try {
     await run(work, lease);

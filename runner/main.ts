@@ -140,6 +140,9 @@ async function lease(options: {
       ...shared,
       kind: 'INVOCATION',
       max: config.invocationsMax,
+      // core says RUNNING before there is a Chrome
+      foretell: ({ item }) =>
+        item?.$case === 'invocation' ? door.expect(item.value.signingKey) : undefined,
       async run({ leaseId, item }: Work, ends) {
         if (item?.$case !== 'invocation') return;
         await runInvocation(item.value, leaseId, { ...browsing, ...ofInvocations, ...ends });

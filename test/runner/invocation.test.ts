@@ -61,7 +61,6 @@ async function run(scene: Scene) {
     log: openLog({ role: 'test', level: 'silent' }),
     now: () => 7,
     door: {
-      expect: () => ({ [Symbol.dispose]() {} }),
       admit(signingKey) {
         acts.push(`${signingKey} in`);
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
