@@ -35,7 +35,7 @@ async function openClient(connectUrl: string) {
 }
 
 for (const [name, launch] of ENGINES) {
-  settings(`${name}: every page has the size that was asked for, a popup its own`, async () => {
+  settings(`${name}: every page has the size that was asked for`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.1/32'], ...launch });
     await setViewport(lab.chrome, await openPages(lab.chrome), { width: 1000, height: 700 });
     const { client, first, attached } = await openClient(lab.connectUrl);
