@@ -131,8 +131,12 @@ const PLAY = new Function(
       await sought;
       const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight);
       const context = canvas.getContext('2d');
-      context.drawImage(video, 0, 0);
-      return [...context.getImageData(400, 300, 1, 1).data];
+      for (;;) {
+        context.drawImage(video, 0, 0);
+        const seen = [...context.getImageData(400, 300, 1, 1).data];
+        if (seen[3] === 255) return seen;
+        await new Promise((done) => setTimeout(done, 20)); // sought, and not yet to be drawn
+      }
     };
     const { duration, videoWidth: width } = video;
     const last = await at(duration - 0.1);
