@@ -21,6 +21,8 @@ export type Config = {
   token: string;
   /** TABERN_SANDBOX, auto. */
   sandbox: 'auto' | 'bwrap' | 'none';
+  /** TABERN_ENGINE, node: what runs handlers. */
+  engine: 'node' | 'deno';
   /** TABERN_CHROME: path of the browser; found when not set. */
   chrome: string | undefined;
   /** TABERN_CHROME_SPARES, 2: started browsers that wait for an invocation. */
@@ -61,6 +63,7 @@ export function readConfig(env: Env = process.env): Config {
     core: text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
     token: text(env, 'TABERN_RUNNER_TOKEN') ?? tokenOf(`${dataDir}/keys/runner.token`),
     sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'none'], 'auto'),
+    engine: choice(env, 'TABERN_ENGINE', ['node', 'deno'], 'node'),
     chrome: text(env, 'TABERN_CHROME'),
     chromeSpares: count('TABERN_CHROME_SPARES', 2, 0),
     sessionSpares: count('TABERN_SESSION_SPARES', 1, 0),

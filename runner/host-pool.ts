@@ -9,6 +9,7 @@ import type { HostProcess } from './conversation.ts';
 import { startHost } from './host-process.ts';
 import type { Outlet } from './host-spec.ts';
 import type { Jail } from './jail/ladder.ts';
+import type { Runtime } from './runtime.ts';
 
 /** As many as a host has threads. Source: design/sandbox.md 3. */
 const RUNS_MAX = 4;
@@ -19,6 +20,8 @@ const SPARE_RETRY_MS = 5_000;
 
 export type HostsOptions = {
   jail: Jail;
+  /** What runs them. */
+  runtime: Runtime;
   /** Of this runner instance; hosts make their directories in it. */
   runDir: string;
   /** Ready hosts that wait for a project. */
@@ -109,9 +112,10 @@ export class HostPool {
 
   async #start(): Promise<HostProcess> {
     if (this.#isClosed) throw new Error('the runner is ending');
-    const { jail, outlet, log, runDir } = this.#options;
+    const { jail, runtime, outlet, log, runDir } = this.#options;
     this.#count += 1;
-    const host = await startHost({ jail, outlet, log, dir: join(runDir, `h${this.#count}`) });
+    const dir = join(runDir, `h${this.#count}`);
+    const host = await startHost({ jail, runtime, outlet, log, dir });
     this.#alive.add(host);
     void host.ended.then(() => {
       this.#alive.delete(host);

@@ -15,6 +15,7 @@ import { Conversation, type HostProcess } from './conversation.ts';
 import { keepTail } from './flow.ts';
 import { hostSpec, type Outlet } from './host-spec.ts';
 import type { Jail } from './jail/ladder.ts';
+import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load may need seconds. */
 const START_TIMEOUT_MS = 20_000;
@@ -23,6 +24,7 @@ const TAIL_BYTES = 20 * 1024;
 
 export type HostOptions = {
   jail: Jail;
+  runtime: Runtime;
   /** Its own, not there yet. */
   dir: string;
   outlet: Outlet | undefined;
@@ -31,7 +33,7 @@ export type HostOptions = {
 
 /** Ready to run, or throws when it did not start. */
 export async function startHost(options: HostOptions): Promise<HostProcess> {
-  const { dir, jail, outlet } = options;
+  const { dir, jail, runtime, outlet } = options;
   await mkdir(join(dir, 'fn'), { recursive: true });
   const broker = await openBroker(join(dir, 'cdp.sock'));
   const egress = await outlet?.(join(dir, 'egress.sock'));
@@ -39,7 +41,9 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   control.maxConnections = 1;
   control.listen(join(dir, 'ctl.sock'));
   await once(control, 'listening');
-  const jailed = jail.launch(await hostSpec(jail, dir, egress !== undefined));
+  const jailed = jail.launch(
+    await hostSpec({ jail, runtime, dir, hasOutlet: egress !== undefined }),
+  );
   const release = async (): Promise<void> => {
     control.close();
     await broker[Symbol.asyncDispose]();

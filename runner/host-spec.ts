@@ -1,12 +1,17 @@
 /**
- * What a function host is given in its jail: this Node, our host code and piscina, its own
+ * What a function host is given in its jail: its runtime, our host code and piscina, its own
  * functions and sockets.
  */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { must } from '../proto/must.ts';
 import type { Jail, JailSpec, Mount } from './jail/ladder.ts';
 import { programMounts } from './jail/libs.ts';
+import type { Runtime } from './runtime.ts';
 
 const MIB = 1024 * 1024;
 /**
@@ -21,49 +26,56 @@ const FILES = 1_024;
 const PROCESSES = 256;
 /** Drivers look for it; with an own network it is always free. */
 const CDP_PORT = 9222;
+/** Below those that Linux hands out unasked (32768 on), so nobody takes it meanwhile. */
+const OWN_PORTS = [20_000, 32_000] as const;
 const PROXY = 'http://127.0.0.1:3128';
 const NOT_PROXIED = `127.0.0.1:${CDP_PORT},localhost:${CDP_PORT}`;
 
 /** Opens a way to the public internet at a socket, for one host. */
 export type Outlet = (socketPath: string) => Promise<AsyncDisposable>;
 
-const FLAGS = ['--no-addons', '--disable-sigusr1', '--enable-source-maps', '--disable-warning=*'];
-const NODE_FLAGS_LATER = ['--no-experimental-ffi'];
+const APP = ['/app/runner/host', '/app/node_modules/piscina', '/app/package.json'];
 
-let program: Promise<Mount[]> | undefined;
+const programs = new Map<string, Promise<Mount[]>>();
 
-export async function hostSpec(jail: Jail, dir: string, hasEgress: boolean): Promise<JailSpec> {
-  program ??= programMounts(process.execPath, '/bin/node');
-  const here = dirname(fileURLToPath(import.meta.url));
-  const piscina = join(dirname(createRequire(import.meta.url).resolve('piscina')), '..');
-  const own = (name: string): Mount => ({
-    from: join(dir, name),
-    to: `/run/${name}`,
-    writable: true,
-  });
+export type HostSpec = {
+  jail: Jail;
+  runtime: Runtime;
+  /** The host's own. */
+  dir: string;
+  hasOutlet: boolean;
+};
+
+export async function hostSpec({ jail, runtime, dir, hasOutlet }: HostSpec): Promise<JailSpec> {
+  const program = `/bin/${runtime.kind}`;
   const isAlone = jail.hasOwnNetwork;
+  const hasEgress = isAlone && hasOutlet;
+  const names = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
+  const cdpPort = isAlone ? CDP_PORT : await ownPort(runtime);
   return {
     argv: (at) => [
-      at('/bin/node'),
-      ...nodeFlags(isAlone && hasEgress),
+      at(program),
+      ...runtime.flags({
+        read: [...APP, '/fn'].map(at),
+        sockets: names.map((name) => at(`/run/${name}`)),
+        tmp: at('/tmp'),
+        cdpPort,
+        hasEgress,
+      }),
       at('/app/runner/host/main.ts'),
       at('/run/ctl.sock'),
       at('/run/cdp.sock'),
-      String(isAlone ? CDP_PORT : 0),
-      isAlone && hasEgress ? at('/run/egress.sock') : '-',
+      String(cdpPort),
+      hasEgress ? at('/run/egress.sock') : '-',
       at('/fn'),
     ],
     mounts: [
-      ...(await program),
-      { from: join(here, 'host'), to: '/app/runner/host' },
-      { from: piscina, to: '/app/node_modules/piscina' },
-      { from: join(here, '..', 'package.json'), to: '/app/package.json' },
+      ...(await mountsOf(runtime.program, program)),
+      ...appMounts(),
       { from: join(dir, 'fn'), to: '/fn' },
-      own('ctl.sock'),
-      own('cdp.sock'),
-      ...(isAlone && hasEgress ? [own('egress.sock')] : []),
+      ...names.map((name) => ({ from: join(dir, name), to: `/run/${name}`, writable: true })),
     ],
-    env: (at) => environment(at('/tmp'), isAlone && hasEgress),
+    env: (at) => ({ ...environment(at('/tmp'), hasEgress), ...runtime.env }),
     tmpBytes: TMP_BYTES,
     limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -71,13 +83,44 @@ export async function hostSpec(jail: Jail, dir: string, hasEgress: boolean): Pro
   };
 }
 
+/** Looked up once: ldd is a process of its own. */
+function mountsOf(program: string, inside: string): Promise<Mount[]> {
+  const known = programs.get(program) ?? programMounts(program, inside);
+  programs.set(program, known);
+  return known;
+}
+
+/** In the order of APP. */
+function appMounts(): Mount[] {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const piscina = join(dirname(createRequire(import.meta.url).resolve('piscina')), '..');
+  const froms = [join(here, 'host'), piscina, join(here, '..', 'package.json')];
+  return APP.map((to, index) => ({ from: must(froms[index], to), to }));
+}
+
+/**
+ * On the machine's own network Node takes any port; Deno must be given leave for it before, so one
+ * that is free now is named.
+ */
+async function ownPort({ kind }: Runtime): Promise<number> {
+  if (kind === 'node') return 0;
+  for (;;) {
+    const server = createServer();
+    server.listen(randomInt(...OWN_PORTS), '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch {
+      continue; // taken
+    }
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+}
+
 function environment(tmp: string, hasProxy: boolean): Record<string, string> {
   const own = { HOME: tmp, TMPDIR: tmp, LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production' };
   if (!hasProxy) return own;
   return { ...own, HTTP_PROXY: PROXY, HTTPS_PROXY: PROXY, NO_PROXY: NOT_PROXIED };
-}
-
-function nodeFlags(hasProxy: boolean): string[] {
-  const later = NODE_FLAGS_LATER.filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
-  return [...FLAGS, ...later, ...(hasProxy ? ['--use-env-proxy'] : [])];
 }

@@ -15,6 +15,7 @@ import { openEgress } from './jail/egress.ts';
 import { type Jail, openJail } from './jail/ladder.ts';
 import { openOutlet } from './outlet.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
+import { findRuntime, RuntimeNotFound } from './runtime.ts';
 import { SessionUnfit } from './unfit.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
@@ -44,6 +45,10 @@ export async function openMachine(options: {
   const { config, log, runDir, closing } = options;
   const { allow, dataDir } = config;
   const jail = await openJail({ sandbox: config.sandbox, log });
+  const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
+    throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;
+  });
+  log.info({ engine: runtime.kind, version: runtime.version }, 'what runs functions');
   const engines = await findEngines({
     cacheDir: join(dataDir, 'cache', 'chromium'),
     log,
@@ -75,7 +80,7 @@ export async function openMachine(options: {
   });
   closing.defer(() => chromes.close());
   const outlet = openOutlet({ allow, log });
-  const hosts = openHosts({ jail, runDir, spares: config.hostSpares, outlet, log });
+  const hosts = openHosts({ jail, runtime, runDir, spares: config.hostSpares, outlet, log });
   closing.use(hosts);
   const encoder = openEncoder({
     launch: (wanted) => {

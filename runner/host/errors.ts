@@ -12,7 +12,10 @@ export const RESULT_MAX_BYTES = 6 * 1024 * 1024;
 /** Taken before a tenant's code can replace it. */
 const toJson = JSON.stringify;
 /** Lines of a stack that are ours or the runtime's: they tell a user nothing. */
-const OWN_FRAME = /[/\\](?:runner[/\\]host|piscina[/\\](?:src|dist))[/\\]|\(?node:internal\//;
+const OWN_FRAME =
+  /[/\\](?:runner[/\\]host|piscina[/\\](?:src|dist))[/\\]|\(?(?:node:internal\/|ext:)/;
+/** Node's name for a module's own level, where Deno writes none. */
+const NAMELESS = /^(\s+at )<anonymous> \((.*)\)$/;
 
 /**
  * JSON of a handler's value; undefined when it returned none. Throws an Error that says what to do.
@@ -52,7 +55,8 @@ export function explain(thrown: unknown, file: string): ErrorText {
 /** The stack without our frames and without the directory of the bundle. */
 export function ownFramesOff(stack: string, dir: string): string {
   const lines = stack.split('\n').filter((line) => !/^\s+at /.test(line) || !OWN_FRAME.test(line));
-  return lines.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');
+  const told = lines.map((line) => line.replace(NAMELESS, '$1$2'));
+  return told.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');
 }
 
 function cut(text: string): string {

@@ -26,7 +26,10 @@ import type { Said, Task } from './worker.ts';
  * 1,000.
  */
 const ABORT_GRACE_MS = 200;
-/** Ours: a thread that was ended closes its port within a few ms. */
+/**
+ * Ours: a thread that was ended closes its port within a few ms; of one that Deno ended in a loop
+ * the port stays open. With the grace it is less than the second after which the host is killed.
+ */
 const PORT_CLOSE_MS = 500;
 /**
  * Ours: from the outcome to the word that the thread is clean or not; a thread that is kept busy
@@ -76,20 +79,22 @@ export function startRun(
     }
   });
   const closed = once(port, 'close');
+  let drained: Promise<unknown> | undefined;
+  const drain = () => (drained ??= Promise.race([closed, sleep(PORT_CLOSE_MS)]));
 
   const follow = async (): Promise<void> => {
     try {
       await threads.run({ ...work.task, port: port2 } as Task, bundle, ender.signal);
     } catch (error) {
       // what the thread said before it ended comes first
-      await Promise.race([closed, sleep(PORT_CLOSE_MS)]);
+      await drain();
       if (retired === undefined || retired === '') {
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
       }
       tell({ type: 'error', id, ...deathText(error, work.task.file) });
     }
     clearTimeout(settling);
-    await Promise.race([closed, sleep(PORT_CLOSE_MS)]);
+    await drain();
     logs.flush();
     port.close();
     send({ type: 'done', id, retired: retired ?? 'died' });

@@ -54,6 +54,10 @@ type Bundle = {
 
 captureConsole();
 let loaded: Bundle | undefined;
+/** Ends the run that goes on by an error that nobody caught; none between runs. */
+let failRun: ((error: unknown) => void) | undefined;
+failOn('uncaughtException');
+failOn('unhandledRejection');
 
 /** Piscina's entry. */
 export default async function run(task: Task): Promise<void> {
@@ -65,14 +69,35 @@ export default async function run(task: Task): Promise<void> {
   const aborter = new AbortController();
   port.on('message', () => aborter.abort(new Error('the invocation was ended')));
 
-  const outcome = await printingTo(sink, () => outcomeOf(task, aborter.signal));
+  const uncaught = new Promise<Said>((resolve) => {
+    failRun = (error) => resolve({ type: 'error', ...explain(error, task.file) });
+  });
+  const outcomes = [printingTo(sink, () => outcomeOf(task, aborter.signal)), uncaught];
+  const outcome = await Promise.race(outcomes);
+  const hasFailed = failRun === undefined;
+  failRun = undefined;
   sink.close();
   post(outcome);
 
-  const isKept = loaded !== undefined && task.type === 'invoke' && (await isSettled());
+  const mayStay = loaded !== undefined && task.type === 'invoke' && !hasFailed;
+  const isKept = mayStay && (await isSettled());
   post({ type: 'settled', isClean: isKept });
   if (!isKept) await new Promise<never>(() => {}); // the host ends this thread
   close();
+}
+
+/**
+ * What nobody caught fails the run and ends its thread, as it would by itself; but only here is its
+ * stack at hand under Deno, too. A handler may listen itself: then it has been caught.
+ */
+function failOn(event: 'uncaughtException' | 'unhandledRejection'): void {
+  const { exit } = process;
+  process.on(event, (error: unknown) => {
+    if (process.listenerCount(event) > 1) return;
+    if (failRun === undefined) exit(1);
+    failRun?.(error);
+    failRun = undefined;
+  });
 }
 
 async function outcomeOf(task: Task, signal: AbortSignal): Promise<Said> {

@@ -38,4 +38,10 @@ test('the door’s address is one that gateways can dial', () => {
   }
 });
 
+test('the engine is Node unless Deno is wanted', () => {
+  assert.is(read({}).engine, 'node');
+  assert.is(read({ TABERN_ENGINE: 'deno' }).engine, 'deno');
+  assert.throws(() => read({ TABERN_ENGINE: 'bun' }), /TABERN_ENGINE must be one of node, deno/);
+});
+
 test.run();

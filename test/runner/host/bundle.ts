@@ -11,6 +11,7 @@ import type { Bundle } from '../../../runner/bundles.ts';
 import type { LogLine } from '../../../runner/host/messages.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/hosts.ts';
 import { openJail } from '../../../runner/jail/ladder.ts';
+import { node } from '../../../runner/runtime.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });
 
@@ -46,10 +47,14 @@ export function moduleOf(functions: string): string {
   export const manifests = () => [...defined.keys()].map((name) => ({ name }));`;
 }
 
-export async function openYard(sandbox: 'auto' | 'none' = 'auto', spares = 0): Promise<Yard> {
+export async function openYard(
+  sandbox: 'auto' | 'bwrap' | 'none' = 'auto',
+  spares = 0,
+  runtime = node(),
+): Promise<Yard> {
   const dir = await mkdtemp(join(tmpdir(), 'yard-'));
   const jail = await openJail({ sandbox, log });
-  const hosts = openHosts({ jail, runDir: dir, spares, log });
+  const hosts = openHosts({ jail, runtime, runDir: dir, spares, log });
   const bundle = async (source: string): Promise<Bundle> => {
     const sha256 = createHash('sha256').update(source).digest('hex');
     const path = join(dir, `${sha256}.mjs`);
