@@ -12,6 +12,7 @@ import type { BlobFiles } from './blobs/files.ts';
 import type { LinkMethod } from './blobs/links.ts';
 import type { Admit, Service } from './call.ts';
 import type { ContextLinks } from './context-links.ts';
+import type { Disk } from './disk.ts';
 import { isId, newId } from './ids.ts';
 import { LATE_MS } from './recording-arrivals.ts';
 import type { RecordingBytes } from './recording-bytes.ts';
@@ -51,6 +52,7 @@ type Options = {
   links: Pick<ContextLinks, 'read'>;
   uploads: Pick<Uploads, 'begin'>;
   recording: RecordingBytes;
+  disk: Pick<Disk, 'checkRoom'>;
   now: () => number;
 };
 
@@ -64,6 +66,8 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       const header = first?.part?.$case === 'header' ? first.part.value : undefined;
       if (!header) throw invalidField('header', 'must come first.');
       const { kind, projectId } = await ownerOf(options, header, who);
+      // what runs may bring what it has made to its end
+      if (who.kind !== 'runner') options.disk.checkRoom();
       // a session's save is not refused: nobody would bring it again
       using _ = who.kind === 'gateway' ? uploads.begin(projectId) : undefined;
       const id = newId();

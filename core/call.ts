@@ -40,19 +40,23 @@ type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | Asyn
 
 /**
  * Makes a service into what proto/rpc.ts serves: the caller is told and admitted before the handler
- * sees the request.
+ * sees the request. `entered` may refuse once the caller is known.
  */
 export function guarded<D extends Definition, C>(
   definition: D,
   service: Service<D, C>,
-  rules: { authenticate: Authenticate; admit: Admit<C> },
+  rules: { authenticate: Authenticate; admit: Admit<C>; entered?: (name: string) => void },
 ): Handlers<D> {
-  const enter = async (call: Call) => rules.admit(await rules.authenticate(call.metadata), call);
+  const enter = async (call: Call, name: string) => {
+    const caller = rules.admit(await rules.authenticate(call.metadata), call);
+    rules.entered?.(name);
+    return caller;
+  };
   return mapped(definition, (name, isStream) => {
     const handler = service[name] as AnyHandler;
-    if (!isStream) return async (request, call) => handler(request, await enter(call));
+    if (!isStream) return async (request, call) => handler(request, await enter(call, name));
     return async function* (request, call) {
-      yield* handler(request, await enter(call)) as AsyncIterable<unknown>;
+      yield* handler(request, await enter(call, name)) as AsyncIterable<unknown>;
     };
   });
 }

@@ -11,11 +11,13 @@ import type {
   DeliveryServiceService,
 } from '../proto/gen/tabern/v1/deliveries.pb.ts';
 import type { Log } from '../proto/log.ts';
+import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
 import type { MachineCaller, Service } from './call.ts';
 import { FIVE_DAYS, type Rule } from './delivery/disable.ts';
 import { RATE_PER_S } from './delivery/pace.ts';
 import { jitterOf } from './delivery/schedule.ts';
 import { signatureHeaders } from './delivery/sign.ts';
+import { countAttempt, countClaim } from './figures.ts';
 import { isId } from './ids.ts';
 import type { Sealer } from './seal.ts';
 import type {
@@ -61,6 +63,7 @@ type Options = {
   random?: () => number;
   rule?: Rule;
   ratePerS?: number;
+  metrics?: Metrics;
   /** Aborts when core closes: waiting claims answer at once. */
   closing?: AbortSignal;
 };
@@ -75,6 +78,7 @@ export function deliveryService(
   const { store, log, now } = options;
   const { closing = new AbortController().signal } = options;
   const { random = Math.random, rule = FIVE_DAYS, ratePerS = RATE_PER_S } = options;
+  const { metrics = NO_METRICS, wall = now } = options;
 
   function wantedBy(sender: Sender, max: number): ClaimWanted {
     const at = now();
@@ -104,6 +108,7 @@ export function deliveryService(
   }
 
   function answered(claimed: Claimed): Answer {
+    for (const claim of claimed.claims) countClaim(metrics, claim, wall());
     return { claims: signed(claimed, options), goneWebhookIds: claimed.gone };
   }
 
@@ -132,6 +137,7 @@ export function deliveryService(
       if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
       if (max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
       const ends = reports.map((report) => endOf(report, jitterOf(random())));
+      for (const end of ends) countAttempt(metrics, end);
       const next = wantedBy({ senderId, instanceId }, max);
       const { disabled, claimed } = await store.reportAttempts({ ends, at: next.at, rule, next });
       for (const webhookId of disabled) {

@@ -20,6 +20,7 @@ import { addDownload } from './downloads.ts';
 import { extensionWork } from './extensions.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
+import type { Readiness } from './readiness.ts';
 import { addRecording } from './recording-arrivals.ts';
 import { sessionLeases } from './session-leases.ts';
 import { appendSessionLogs } from './session-logs.ts';
@@ -46,6 +47,7 @@ export type LeaseOptions = ContentOptions & {
   signingKeys: SigningKeys;
   log: Log;
   leaseMs: number;
+  readiness: Pick<Readiness, 'heard'>;
   /** Aborts when core closes: waiting polls answer at once. */
   closing: AbortSignal;
 };
@@ -53,7 +55,7 @@ export type LeaseOptions = ContentOptions & {
 export function runnerService(
   options: LeaseOptions,
 ): Service<typeof RunnerServiceService, MachineCaller> {
-  const { store, checks, now, leaseMs } = options;
+  const { store, checks, now, leaseMs, readiness } = options;
 
   return {
     async registerRunner({ runnerId, instanceId, address }) {
@@ -62,6 +64,7 @@ export function runnerService(
         throw invalidField('address', 'must be unix:<path> or <host>:<port>.');
       }
       await store.registerRunner({ runnerId, instanceId, address, at: now() });
+      readiness.heard({ runnerId, browserFailed: false });
       return { leaseMs };
     },
 
@@ -88,12 +91,14 @@ export function runnerService(
       }
     },
 
-    async renewLeases({ runnerId, instanceId, leaseIds }) {
+    async renewLeases({ runnerId, instanceId, leaseIds, browserFailed }) {
       checkHolder({ runnerId, instanceId });
       if (leaseIds.length > BATCH_MAX)
         throw invalidField('leaseIds', `must be at most ${BATCH_MAX}.`);
-      const at = now();
-      return { leaseIds: await store.renewLeases({ runnerId, instanceId, leaseIds, leaseMs, at }) };
+      const wanted = { runnerId, instanceId, leaseIds, leaseMs, at: now() };
+      const kept = await store.renewLeases(wanted);
+      readiness.heard({ runnerId, browserFailed });
+      return { leaseIds: kept };
     },
 
     async appendLogs({ leaseId, first, lines }) {

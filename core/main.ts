@@ -8,6 +8,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import type { Log } from '../proto/log.ts';
+import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
 import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
 import { authenticator, hashOf, newApiKey, type Tokens } from './auth.ts';
@@ -16,12 +17,15 @@ import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
 import { schedulerClock } from './clock.ts';
 import type { CoreConfig } from './config.ts';
+import { DISK_RULE, type DiskRule, openDisk } from './disk.ts';
+import { watchCore } from './figures.ts';
 import { fileCleaner } from './file-retention.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { idempotencyCleaner } from './idempotency.ts';
 import { newId } from './ids.ts';
 import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
+import { openReadiness } from './readiness.ts';
 import { recordingCleaner } from './recording-retention.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
@@ -71,6 +75,9 @@ export type CoreOptions = {
   now?: () => number;
   /** Instead of ending the process. */
   onFatal?: (error: Error) => void;
+  metrics?: Metrics;
+  /** Smaller figures, for tests. */
+  disk?: DiskRule;
 };
 
 /** Starts core on its data directory. Throws ConfigError when the directory cannot be used. */
@@ -91,17 +98,16 @@ export async function startCore(
   await store.recoverWork({ at: now(), leaseMs });
   const sealer = await openSecrets(store, keyFile('master.key'));
   const tokens = openTokens(keyFile);
-  const folder = join(dataDir, 'blobs');
-  const files = await openBlobFiles(folder);
-  opened.use(await startBlobSweep({ store, files, folder, log, now }));
+  const files = await openBlobs(dataDir, { store, log, now, opened });
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
   opened.use(startCleaning(config, { store, files, log, now }));
   const checks = opened.use(openChecks());
+  const watch = await openWatch(config, { store, log, now, opened }, options);
   const closing = new AbortController();
   const handlers = allHandlers({
-    ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax },
+    ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax, ...watch },
     authenticate: authenticator({ store, tokens, now }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
@@ -125,6 +131,29 @@ export async function startCore(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+async function openBlobs(
+  dataDir: string,
+  { opened, ...parts }: Pick<Parts, 'store' | 'log' | 'now'> & { opened: AsyncDisposableStack },
+) {
+  const folder = join(dataDir, 'blobs');
+  const files = await openBlobFiles(folder);
+  opened.use(await startBlobSweep({ ...parts, files, folder }));
+  return files;
+}
+
+/** What core sees of itself. */
+async function openWatch(
+  { dataDir, leaseMs }: CoreConfig,
+  parts: Pick<Parts, 'store' | 'log' | 'now'> & { opened: AsyncDisposableStack },
+  { metrics = NO_METRICS, disk: rule = DISK_RULE }: CoreOptions,
+) {
+  const { store, log, now, opened } = parts;
+  const disk = opened.use(openDisk({ dir: dataDir, log, rule }));
+  const readiness = openReadiness({ now, leaseMs });
+  if (metrics !== NO_METRICS) await watchCore(metrics, { store, disk, readiness, now });
+  return { disk, readiness, metrics };
 }
 
 function startCleaning(

@@ -1,6 +1,7 @@
 /** Every service of core, behind its door: who may enter which is decided here and nowhere else. */
 import type { BlockList } from 'node:net';
 import type { Log } from '../proto/log.ts';
+import type { Metrics } from '../proto/metrics.ts';
 import type { Definition, Handlers } from '../proto/rpc.ts';
 import { type AllHandlers, SERVICES } from '../proto/services.ts';
 import type { Authenticate } from './auth.ts';
@@ -22,6 +23,7 @@ import { contextLinks } from './context-links.ts';
 import { contextService } from './contexts.ts';
 import { deliveryService } from './deliveries.ts';
 import type { Rule } from './delivery/disable.ts';
+import type { Disk } from './disk.ts';
 import { downloadService } from './downloads.ts';
 import { extensionService } from './extensions.ts';
 import { functionHandlers } from './functions.ts';
@@ -31,6 +33,7 @@ import { runnerService } from './leases.ts';
 import { liveView } from './live-view.ts';
 import { locateService } from './locate.ts';
 import { projectService } from './projects.ts';
+import { healthService, type Readiness } from './readiness.ts';
 import { recordingBytes } from './recording-bytes.ts';
 import { recordingLinks } from './recording-links.ts';
 import { recordingService } from './recordings.ts';
@@ -45,6 +48,14 @@ import { webhookService } from './webhooks.ts';
 
 /** How long work may wait for a runner. Ours: past it nobody waits for the answer any more. */
 const WAIT_MS = 3_600_000;
+/**
+ * What is refused while the disk has little room, beside uploads: beginning takes room, and ending
+ * must not want for any.
+ */
+const BEGINNINGS: ReadonlySet<string> = new Set([
+  ...['createSession', 'invokeFunction', 'createBuild'],
+  ...['createContext', 'createExtension', 'createWebhook'],
+]);
 
 export type Parts = {
   store: Store;
@@ -54,6 +65,9 @@ export type Parts = {
   checks: Checks;
   authenticate: Authenticate;
   log: Log;
+  metrics: Metrics;
+  disk: Disk;
+  readiness: Readiness;
   now: () => number;
   leaseMs: number;
   queueMax: number;
@@ -69,16 +83,17 @@ export type Parts = {
 export function allHandlers(parts: Parts): AllHandlers {
   const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
   const { authenticate, webhookAllow: allow, webhookRule: rule, wall } = parts;
-  const { webhookRatePerS: ratePerS } = parts;
+  const { webhookRatePerS: ratePerS, disk, readiness, metrics } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const invocations = invocationService({ ...work, checks, closing });
   const links = contextLinks(sealer, now);
   const recorded = recordingLinks(sealer, now);
   const recording = recordingBytes({ store, files, links: recorded });
-  const content = { store, files, sealer, now, links, uploads: openUploads(), recording };
+  const content = { store, files, sealer, now, links, uploads: openUploads(), recording, disk };
   const signingKeys = openSigningKeys(sealer);
-  const runners = runnerService({ ...content, checks, signingKeys, log, leaseMs, closing });
+  const leases = { log, leaseMs, readiness, closing };
+  const runners = runnerService({ ...content, ...leases, checks, signingKeys });
   const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
@@ -95,7 +110,8 @@ export function allHandlers(parts: Parts): AllHandlers {
     service: Service<D, C>,
     admit: Admit<C>,
   ): Handlers<D> {
-    return logged(definition, guarded(definition, service, { authenticate, admit }), log);
+    const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());
+    return logged(definition, guarded(definition, service, { authenticate, admit, entered }), log);
   }
 
   return {
@@ -121,8 +137,9 @@ export function allHandlers(parts: Parts): AllHandlers {
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(
       SERVICES.deliveries,
-      deliveryService({ ...{ store, sealer, log, now, closing }, wall, rule, ratePerS }),
+      deliveryService({ ...{ store, sealer, log, now, closing, metrics }, wall, rule, ratePerS }),
       onlyGateways,
     ),
+    health: behind(SERVICES.health, healthService({ store, disk, readiness, log }), onlyGateways),
   };
 }

@@ -66,3 +66,17 @@ export function list(env: Env, name: string): string[] {
     .map((one) => one.trim())
     .filter((one) => one !== '');
 }
+
+/** Where to listen. */
+export type Place = { host: string; port: number };
+
+/** `host:port`, or a port of this machine's loopback; undefined when not set. Port 0 is any. */
+export function place(env: Env, name: string): Place | undefined {
+  const value = text(env, name);
+  if (value === undefined) return undefined;
+  const [, host = '127.0.0.1', port] = /^(?:(.+):)?(\d{1,5})$/.exec(value) ?? [];
+  if (port === undefined || Number(port) > 65_535) {
+    throw new ConfigError(`${name} must be host:port, such as 127.0.0.1:9464`);
+  }
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+}

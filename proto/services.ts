@@ -9,6 +9,7 @@ import { DeliveryServiceService } from './gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from './gen/tabern/v1/downloads.pb.ts';
 import { ExtensionServiceService } from './gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from './gen/tabern/v1/functions.pb.ts';
+import { HealthServiceService } from './gen/tabern/v1/health.pb.ts';
 import { InvocationServiceService } from './gen/tabern/v1/invocations.pb.ts';
 import { ProjectServiceService } from './gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from './gen/tabern/v1/runners.pb.ts';
@@ -29,6 +30,7 @@ export const SERVICES = {
   blobs: BlobServiceService,
   runners: RunnerServiceService,
   deliveries: DeliveryServiceService,
+  health: HealthServiceService,
 } as const;
 
 type Services = typeof SERVICES;

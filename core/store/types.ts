@@ -11,6 +11,7 @@ import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
 import type { DownloadOps } from './types/downloads.ts';
 import type { ExtensionOps } from './types/extensions.ts';
+import type { FigureOps } from './types/figures.ts';
 import type { IdempotencyOps } from './types/idempotency.ts';
 import type { CancelOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
@@ -59,7 +60,8 @@ export type StoreOps = ProjectOps &
   DeliveryViewOps &
   ReplayOps &
   ListenerOps &
-  RetentionOps;
+  RetentionOps &
+  FigureOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCoreConfig } from '../../core/config.ts';
-import { type Core, startCore } from '../../core/main.ts';
+import { type Core, type CoreOptions, startCore } from '../../core/main.ts';
 import type { BlobKind } from '../../core/store/types/blobs.ts';
 import type { Env } from '../../proto/env.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
@@ -40,12 +40,15 @@ export type Booted = AsyncDisposable & {
 };
 
 /** `await using app = await boot()`: local clients, a clock that stands still, one runner. */
-export async function boot(env: Env = {}): Promise<Booted> {
+export async function boot(
+  env: Env = {},
+  options: Pick<CoreOptions, 'disk' | 'metrics'> = {},
+): Promise<Booted> {
   const temp = tempDirectory();
   const clock = testClock();
   const config = readCoreConfig({ TABERN_DATA: temp.path, TABERN_API_KEY: KEY, ...env });
   const log = openLog({ role: 'core', level: 'silent' });
-  const core = await startCore(config, log, { now: clock.now });
+  const core = await startCore(config, log, { ...options, now: clock.now });
   const { clients } = core;
   const token = (name: string) => {
     const text = readFileSync(join(temp.path, 'keys', `${name}.token`), 'utf8').trim();

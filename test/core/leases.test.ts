@@ -91,6 +91,7 @@ test('work that was taken in the moment in which its caller left is put back', a
     ...{ store, checks, now: () => T0, leaseMs: 15_000, closing, sealer },
     ...{ files: await openBlobFiles(join(bench.dir, 'blobs')), signingKeys: signingKeys(sealer) },
     log: openLog({ role: 'core', level: 'silent' }),
+    readiness: { heard: () => undefined },
   });
   const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };
   const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });

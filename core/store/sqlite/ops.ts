@@ -9,6 +9,7 @@ import { deliveryOps } from './deliveries.ts';
 import { deliveryViewOps } from './delivery-views.ts';
 import { downloadOps } from './downloads.ts';
 import { extensionOps } from './extensions.ts';
+import { figureOps } from './figures.ts';
 import { functionOps } from './functions.ts';
 import { idempotencyOps } from './idempotency.ts';
 import { invocationOps } from './invocations.ts';
@@ -34,6 +35,7 @@ export function allOps(tx: Tx): StoreOps {
     ...replayOps(tx),
     ...listenerOps(tx),
     ...retentionOps(tx),
+    ...figureOps(tx),
     ...projectOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),

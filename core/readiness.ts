@@ -1,0 +1,73 @@
+/**
+ * Whether this installation can do its work now: what GET /readyz shows. Runners say with each
+ * renewal how they are; one that has not been heard for a lease's time counts as gone. Kept in
+ * memory: a core that has just started hears of its runners within a third of that.
+ */
+import type { HealthCheck, HealthServiceService } from '../proto/gen/tabern/v1/health.pb.ts';
+import type { Log } from '../proto/log.ts';
+import type { MachineCaller, Service } from './call.ts';
+import type { Disk } from './disk.ts';
+import type { Store } from './store/types.ts';
+
+/** Ours: far more runners than one core feeds; a runner's name is its own choice. */
+const RUNNERS_MAX = 1_000;
+
+export type Readiness = {
+  /** A runner was heard; `browserFailed` undefined when it said nothing of its browser. */
+  heard(runner: { runnerId: string; browserFailed?: boolean | undefined }): void;
+  /** How many were heard within a lease's time, and how many of them have a browser that starts. */
+  runners(): { heard: number; able: number };
+};
+
+export function openReadiness(options: { now: () => number; leaseMs: number }): Readiness {
+  const { now, leaseMs } = options;
+  const known = new Map<string, { at: number; browserFailed: boolean }>();
+  return {
+    heard({ runnerId, browserFailed }) {
+      const before = known.get(runnerId)?.browserFailed ?? false;
+      known.delete(runnerId); // the newest stands last
+      known.set(runnerId, { at: now(), browserFailed: browserFailed ?? before });
+      const [oldest] = known.keys();
+      if (known.size > RUNNERS_MAX && oldest !== undefined) known.delete(oldest);
+    },
+    runners() {
+      const recent = [...known.values()].filter(({ at }) => now() - at <= leaseMs);
+      const able = recent.filter(({ browserFailed }) => !browserFailed);
+      return { heard: recent.length, able: able.length };
+    },
+  };
+}
+
+export function healthService(options: {
+  store: Pick<Store, 'lastTime'>;
+  disk: Disk;
+  readiness: Readiness;
+  log: Log;
+}): Service<typeof HealthServiceService, MachineCaller> {
+  const { store, disk, readiness, log } = options;
+
+  /** The database's thread answers, and reads. */
+  async function ofCore(): Promise<string> {
+    try {
+      await store.lastTime();
+      return '';
+    } catch (error) {
+      log.error({ err: error }, 'the database does not answer');
+      return 'The database does not answer.';
+    }
+  }
+
+  return {
+    async checkHealth() {
+      const { heard, able } = readiness.runners();
+      const lost = 'No browser starts: see the runner’s log.';
+      const checks: HealthCheck[] = [
+        { name: 'core', fault: await ofCore() },
+        { name: 'disk', fault: disk.isLow ? 'The disk is almost full.' : '' },
+        { name: 'runner', fault: heard > 0 ? '' : 'No runner is registered.' },
+        { name: 'browser', fault: heard > 0 && able === 0 ? lost : '' },
+      ];
+      return { checks };
+    },
+  };
+}
