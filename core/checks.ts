@@ -7,6 +7,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { asFault, Fault, invalidField } from '../proto/errors.ts';
+import { moduleCacheEnv } from '../proto/module-cache.ts';
 import type { Check, Params, Verdict } from './checks/thread.ts';
 import type { Checked } from './manifests.ts';
 import { fromPlain } from './store/messages.ts';
@@ -129,7 +130,7 @@ class Turns {
 
   #open(): Worker {
     const worker = new Worker(new URL('./checks/thread.ts', import.meta.url), {
-      env: {},
+      env: moduleCacheEnv(),
       execArgv: [], // the program's own flags, such as --input-type, are not for a thread
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
     });

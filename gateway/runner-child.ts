@@ -34,6 +34,7 @@ const PASSED = new Set([
   ...['npm_config_registry', 'npm_config_userconfig', 'npm_config_globalconfig'],
   ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'],
+  'NODE_COMPILE_CACHE', // modules.js
 ]);
 /** Secrets that are none of its business: it has a token of its own. */
 const KEPT = ['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN'].flatMap((name) => [name, `${name}_FILE`]);

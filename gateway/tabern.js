@@ -2,12 +2,14 @@
 /**
  * The published command. Plain JavaScript, because the machine's own Node may be too old for the
  * rest: then it starts the Node that came along as a dependency, and is a pipe for its streams,
- * signals and exit code.
+ * signals and exit code. And because what it imports is compiled before it can say where compiled
+ * modules are kept.
  */
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { keepModules } from './modules.js';
 
 /** The first that runs TypeScript without a flag. */
 const NEEDED = [22, 18];
@@ -18,6 +20,7 @@ const bin = fileURLToPath(new URL('./bin.ts', import.meta.url));
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const isNew = major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
 
+keepModules();
 if (isNew) await import('./bin.ts');
 else runWith(bundledNode());
 

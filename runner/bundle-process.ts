@@ -7,6 +7,7 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../proto/log.ts';
+import { moduleCacheEnv } from '../proto/module-cache.ts';
 import type { Bundle, BundleOptions } from './bundle.ts';
 import { BundleError } from './bundle-error.ts';
 import { keepTail } from './flow.ts';
@@ -33,7 +34,7 @@ export async function bundleApart(options: BundleOptions & { log: Log }): Promis
   const { child, exited, kill } = openNone(log).launch({
     argv: () => [process.execPath, PROGRAM, root, entrypoint, outFile],
     mounts: [],
-    env: () => ({}),
+    env: moduleCacheEnv,
     tmpBytes: 0,
     limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES },
     stdio: ['ignore', 'pipe', 'pipe'],

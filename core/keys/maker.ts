@@ -3,6 +3,7 @@
  * whoever waits.
  */
 import { Worker } from 'node:worker_threads';
+import { moduleCacheEnv } from '../../proto/module-cache.ts';
 import type { KeyPair } from './thread.ts';
 
 export type { KeyPair } from './thread.ts';
@@ -11,7 +12,7 @@ export type Maker = AsyncDisposable & { make(): Promise<KeyPair> };
 
 /** Starts the thread. It does not keep the process alive. */
 export function openMaker(): Maker {
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), { env: {} });
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), { env: moduleCacheEnv() });
   worker.unref();
   return {
     make() {

@@ -10,6 +10,7 @@ import type { BlockList } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../../proto/log.ts';
+import { moduleCacheEnv } from '../../proto/module-cache.ts';
 import type { Clients } from '../../proto/services.ts';
 import { type Calls, openCalls } from './calls.ts';
 import type { FromThread, ThreadOptions, ToThread } from './messages.ts';
@@ -109,7 +110,7 @@ class Keeper {
     const { allow, ca, budget, dnsServers, onThread } = this.#options;
     const worker = new Worker(new URL('./thread.ts', import.meta.url), {
       workerData: { allow, ca, budget, dnsServers } satisfies ThreadOptions,
-      env: {}, // no variable of the service, proxies included
+      env: moduleCacheEnv(), // no other variable of the service, proxies included
       execArgv: [], // the program's own flags, such as --input-type, are not for a thread
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
     });

@@ -107,7 +107,9 @@ async function memory(): Promise<void> {
 
 /** Proportional memory of all processes that are no Chrome and no function host, in bytes. */
 function ours({ pid }: Stack): number {
-  const own = familyOf(pid).filter(({ command }) => /bin\.ts (serve|runner)/.test(command));
+  const own = familyOf(pid).filter(({ command }) =>
+    /(tabern\.js|bin\.ts) (serve|runner)/.test(command),
+  );
   return own.reduce((sum, one) => sum + proportional(one.pid), 0);
 }
 

@@ -70,11 +70,13 @@ const CLOCKS_AND_EDGES = [
 const IMPURE = new RegExp(CLOCKS_AND_EDGES.join('|'));
 const READS_ENV =
   /\bprocess\s*\.\s*env\b|\bprocess\s*\[\s*['"]env|\{[^}]*\benv\b[^}]*\}\s*=\s*process\b/;
-const MAY_READ_ENV = /(?:^|\/)config\.ts$|^gateway\/(?:serve|bin)\.ts$|^test\//;
+/** modules.js runs before anything of TypeScript may be loaded. */
+const MAY_READ_ENV = /(?:^|\/)config\.ts$|^gateway\/(?:serve\.ts|bin\.ts|modules\.js)$|^test\//;
 /**
  * The host loads bundles, and the builder's introspection does too: their names are not known here.
+ * compile.js loads every role and thread, to compile them and run none.
  */
-const MAY_COMPUTE_IMPORTS = /^(?:runner\/host|test)\//;
+const MAY_COMPUTE_IMPORTS = /^(?:(?:runner\/host|test)\/|gateway\/compile\.js$)/;
 
 type Source = { path: string; text: string };
 
