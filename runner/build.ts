@@ -22,6 +22,7 @@ import { BundleError } from './bundle-error.ts';
 import { bundleApart } from './bundle-process.ts';
 import { BuildFailure } from './failure.ts';
 import { install } from './install.ts';
+import type { Installed } from './installed.ts';
 import type { Jail } from './jail/ladder.ts';
 import { readManifests } from './manifest.ts';
 import { retried } from './retry.ts';
@@ -60,6 +61,7 @@ export type BuildDeps = {
   call: CallOptions;
   hosts: Introspector;
   jail: Jail;
+  installed: Installed;
   config: BuildConfig;
   log: Log;
   /** Aborts when the lease is lost or the runner stops. */
@@ -103,7 +105,7 @@ async function build(step: Omit<Step, 'directory'>): Promise<Outcome> {
 }
 
 async function steps(step: Step): Promise<Outcome> {
-  const { work, directory, lines, signal, config, jail } = step;
+  const { work, directory, lines, signal, config, jail, installed } = step;
   const root = join(directory, 'project');
   await Promise.all([mkdir(root), mkdir(join(directory, 'home'))]);
 
@@ -113,7 +115,8 @@ async function steps(step: Step): Promise<Outcome> {
   lines.line('info', `unpacked ${entries} entries`);
   await checkEntrypoint(root, work.entrypoint);
 
-  await install({ directory, jail, env: config.env, log: lines, signal });
+  const { projectId } = work;
+  await install({ directory, projectId, jail, env: config.env, installed, log: lines, signal });
 
   const outFile = join(directory, 'bundle.mjs');
   const made = await compile(step, { root, outFile });

@@ -109,6 +109,9 @@ function environment(at: At, env: Env, mounts: readonly Mount[]): Record<string,
     CI: 'true',
     npm_config_cache: `${home}/npm`,
     npm_config_store_dir: `${home}/pnpm`,
+    // else pnpm fetches and runs the version that package.json names, or refuses another manager's
+    npm_config_manage_package_manager_versions: 'false',
+    npm_config_package_manager_strict: 'false',
     npm_config_logs_max: '0',
     npm_config_update_notifier: 'false',
   };

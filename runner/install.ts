@@ -5,25 +5,25 @@
  * whatever the archive says. All of it ends with the signal, or with the runner.
  */
 import { once } from 'node:events';
-import { access } from 'node:fs/promises';
-import { basename, delimiter, isAbsolute, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Env } from '../proto/env.ts';
 import type { BuildLog } from './build-log.ts';
 import { BuildFailure } from './failure.ts';
 import { type Installer, installSpec, withoutPaths } from './install-spec.ts';
+import type { Installed } from './installed.ts';
+import { isThere, npm, pnpm } from './installers.ts';
 import type { Jail } from './jail/ladder.ts';
 import { dropSdk, readProject } from './package-json.ts';
-
-/** Always: no code of a package, no report to a registry, no advertising. */
-const FLAGS = ['--ignore-scripts', '--no-audit', '--no-fund'];
 
 export type Install = {
   /** The build's directory: the project is in project/, home/ is the installer's. */
   directory: string;
+  projectId: string;
   jail: Jail;
   /** The operator's environment. */
   env: Env;
+  installed: Installed;
   log: BuildLog;
   signal: AbortSignal;
 };
@@ -35,15 +35,33 @@ export async function install(options: Install): Promise<void> {
   const project = await readProject(root);
   if (project === undefined) return log.line('info', 'no package.json: nothing to install');
   const locks = await lockFiles(root);
-  if (await dropSdk(root, project, locks.npm)) {
-    log.line('info', '"tabern" is supplied by the service: it is not installed');
-  }
+  const isDropped = await dropSdk(root, project, locks.npm);
+  if (isDropped) log.line('info', '"tabern" is supplied by the service: it is not installed');
   if (project.dependencies.length === 0) return log.line('info', 'no dependencies to install');
-  const command = locks.pnpm && !locks.npm ? await pnpm(env) : await npm(env, locks.npm);
   if (!locks.npm && !locks.pnpm) {
     log.line('warn', 'no package-lock.json or pnpm-lock.yaml: newest versions in range are used');
+    await done(await npm(env, 'lock'), options);
   }
-  log.line('info', `installing dependencies: ${basename(command.file)} ${command.args.join(' ')}`);
+  const isPnpm = locks.pnpm && !locks.npm;
+  await again(isPnpm ? await pnpm(env, !isDropped) : await npm(env, 'ci'), options);
+}
+
+/** What the lock file says, from an earlier build of the project or by the installer. */
+async function again(command: Installer, options: Install): Promise<void> {
+  const { directory, projectId, installed, log } = options;
+  const root = join(directory, 'project');
+  const key = await installed.keyOf(root, [command.file, ...command.args]);
+  if (key !== undefined && (await installed.use(projectId, key, root))) {
+    return log.line('info', 'the lock file is as before: dependencies are of an earlier build');
+  }
+  await done(command, options);
+  if (key !== undefined) await installed.keep(projectId, key, root);
+}
+
+async function done(command: Installer, options: Install): Promise<void> {
+  const { log } = options;
+  const words = `${basename(command.file)} ${command.args.join(' ')}`;
+  log.line('info', `installing dependencies: ${words}`);
   const started = performance.now();
   const code = await run(command, options);
   if (code !== 0) {
@@ -61,38 +79,6 @@ async function lockFiles(root: string): Promise<{ npm: boolean; pnpm: boolean }>
     ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml'].map(exists),
   );
   return { npm: lock === true || shrinkwrap === true, pnpm: pnpm === true };
-}
-
-async function npm(env: Env, isLocked: boolean): Promise<Installer> {
-  const act = isLocked ? 'ci' : 'install';
-  const path = env['npm_execpath'];
-  // npm's own path, when npm started the service; another package manager sets the same variable.
-  const isNpm = path !== undefined && basename(path) === 'npm-cli.js';
-  const file = isNpm ? path : await inPath(env, 'npm');
-  if (file) return { file, args: [act, ...FLAGS] };
-  throw new BuildFailure(
-    'BUILD_ERROR',
-    'the service has no npm to install dependencies with; ask its operator to install npm',
-  );
-}
-
-async function pnpm(env: Env): Promise<Installer> {
-  const found = await inPath(env, 'pnpm');
-  // Not frozen: an entry for our SDK may have been taken out of package.json.
-  const flags = ['--no-frozen-lockfile', '--ignore-scripts'];
-  if (found) return { file: found, args: ['install', ...flags] };
-  throw new BuildFailure(
-    'BUILD_ERROR',
-    'the service has no pnpm; publish with a package-lock.json, which npm install makes',
-  );
-}
-
-async function inPath(env: Env, name: string): Promise<string | undefined> {
-  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
-    const file = join(folder, name);
-    if (isAbsolute(folder) && (await isThere(file))) return file;
-  }
-  return undefined;
 }
 
 /** The exit code; what it prints goes to the build's log as it comes. */
@@ -121,11 +107,4 @@ async function run(installer: Installer, options: Install): Promise<number | nul
 /** What npm says about the operator's own settings, and of log files that are gone by then. */
 function isNoise(line: string): boolean {
   return /^npm (?:warn|WARN) (?:Unknown |config )|A complete log of this run/.test(line);
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -26,6 +26,7 @@ import { openDoor } from './door.ts';
 import { openExtensions } from './extensions.ts';
 import { openFilters } from './filters.ts';
 import { takeHanded } from './handed.ts';
+import { openInstalled } from './installed.ts';
 import { runInvocation } from './invocation.ts';
 import { closeInherited } from './jail/inherited.ts';
 import { JailError } from './jail/ladder.ts';
@@ -105,12 +106,12 @@ async function lease(options: {
   machine: Machine;
 }): Promise<void> {
   const { config, log, ends, core, machine } = options;
-  const { clients, call } = core;
   const { chromes, engines, hosts, jail, recordings, runDir } = machine;
   const cacheDir = join(config.dataDir, 'cache');
   const now = Date.now;
   const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
   const extensions = await openExtensions({ ...core, dir: join(cacheDir, 'extensions'), now });
+  const installed = await openInstalled({ dir: join(cacheDir, 'installs'), now, log });
   const runner = { runnerId: await runnerId(config.dataDir), instanceId: randomUUID() };
   await using door = await openDoor({ where: config.listen ?? join(runDir, 'door.sock'), log });
   takeHanded(door);
@@ -164,7 +165,7 @@ async function lease(options: {
       async run({ leaseId, item }: Work, { lost }) {
         if (item?.$case !== 'build') return;
         const signal = AbortSignal.any([lost, stopped]);
-        const deps = { clients, call, hosts, jail, config: build, log, signal };
+        const deps = { ...core, hosts, jail, installed, config: build, log, signal };
         await runBuild(item.value, leaseId, deps);
       },
     }),

@@ -15,6 +15,7 @@ import { openLog } from '../../proto/log.ts';
 import { type Handlers, local, notBuilt } from '../../proto/rpc.ts';
 import { type Clients, SERVICES } from '../../proto/services.ts';
 import { type BuildDeps, type Introspector, runBuild } from '../../runner/build.ts';
+import { openInstalled } from '../../runner/installed.ts';
 import { openJail } from '../../runner/jail/ladder.ts';
 import { directory } from './project.ts';
 import { tempDirectory } from './temp.ts';
@@ -86,6 +87,7 @@ function core(archive: Buffer) {
 
 type Change = Partial<BuildDeps> & {
   timeoutMs?: number;
+  projectId?: string;
   env?: NodeJS.ProcessEnv;
   sandbox?: 'auto' | 'none';
 };
@@ -93,20 +95,22 @@ const log = openLog({ role: 'test', level: 'silent' });
 
 /** Builds a folder, and checks that nothing of it stays. */
 export async function build(folder: string, change: Change = {}) {
-  const { timeoutMs = 120_000, env = process.env, sandbox = 'auto', ...deps } = change;
+  const { timeoutMs = 120_000, projectId = 'p', ...more } = change;
+  const { env = process.env, sandbox = 'auto', ...deps } = more;
   await using temp = tempDirectory();
   const file = join(temp.path, 'archive.tgz');
   await create({ gzip: true, cwd: folder, file, portable: true }, ['.']);
   const seen = core(await readFile(file));
   const runDirectory = join(temp.path, 'run');
   await mkdir(runDirectory);
-  const ids = { buildId: 'b', projectId: 'p', archiveBlobId: 'a' };
+  const ids = { buildId: 'b', projectId, archiveBlobId: 'a' };
   const work = { ...ids, entrypoint: 'index.ts', timeoutMs };
   await runBuild(work, LEASE, {
     clients: seen.clients,
     call: { metadata: {} },
     hosts: here,
     jail: await openJail({ sandbox, log }),
+    installed: await openInstalled({ dir: join(temp.path, 'installs'), now: Date.now, log }),
     config: { runDirectory, env },
     log,
     signal: AbortSignal.timeout(120_000),
