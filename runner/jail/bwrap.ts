@@ -1,6 +1,6 @@
 /**
  * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities,
- * a file system of the named mounts only. A process in it is never root of this machine: a root
+ * a file system of the named mounts only, a filter of system calls. A process in it is never root of this machine: a root
  * runner gives each jail a uid of its own.
  *
  * A root runner starts two bwraps in a row. The outer one, still root, with its own view of the
@@ -14,6 +14,7 @@ import type { Exit, Jail, JailSpec, Rung } from './ladder.ts';
 import { giveTo, start } from './launch.ts';
 import { programMounts } from './libs.ts';
 import { findProgram, limitArgv } from './limits.ts';
+import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 import { lendUid } from './uids.ts';
 
 /**
@@ -38,12 +39,15 @@ const OUTER_END = ['--unshare-pid', '--die-with-parent', '--'];
 type Tools = { bwrap: string; prlimit: string | undefined; setpriv: string | undefined };
 /** How a root runner gets from root to the jail's uid. */
 type Way = 'staged' | 'direct';
+/** What bwrap reads from pipes: descriptors beyond those of the spec. */
+type Said = { env: number; filter: number };
 
 export const bwrapRung: Rung = {
   level: 'bwrap',
   async open(log) {
     const bwrap = findProgram('bwrap');
     if (bwrap === undefined) return { why: 'bubblewrap is not installed' };
+    if (!hasFilter()) return { why: `there is no filter of system calls for ${process.arch}` };
     const tools = { bwrap, prlimit: findProgram('prlimit'), setpriv: findProgram('setpriv') };
     if (tools.prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
     const isRoot = process.getuid?.() === 0;
@@ -76,20 +80,22 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
       const isStaged = way === 'staged' && lent !== undefined;
       const { stdio: given } = spec;
       const stdio = Array.isArray(given) ? given : [given, given, given];
-      const envFd = stdio.length;
+      const said = { env: stdio.length, filter: stdio.length + 1 };
+      const filter = seccompFilter(profileOf(spec, false));
       const command = isStaged
-        ? [...limits, ...stagedArgv(tools, spec, { uid: lent.uid, envFd })]
-        : [...limits, tools.bwrap, ...bwrapArgv(spec, envFd)];
+        ? [...limits, ...stagedArgv(tools, spec, { uid: lent.uid, said })]
+        : [...limits, tools.bwrap, ...bwrapArgv(spec, said)];
       const { child, exited } = start({
         argv: command,
         env: {},
-        stdio: [...stdio, 'pipe'],
+        stdio: [...stdio, 'pipe', 'pipe'],
         cwd: '/',
         // Ctrl-C in a terminal asks the runner to drain: it must not reach what still runs.
         ownGroup: true,
         ...(lent && !isStaged ? { uid: lent.uid } : {}),
       });
-      sayEnv(child.stdio[envFd] as Writable | undefined, spec);
+      say(child.stdio[said.env], envWords(spec));
+      say(child.stdio[said.filter], filter);
       return {
         child,
         exited: exited.finally(() => lent?.[Symbol.dispose]()),
@@ -108,7 +114,7 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
 function stagedArgv(
   tools: Tools,
   spec: JailSpec,
-  { uid, envFd }: { uid: number; envFd: number },
+  { uid, said }: { uid: number; said: Said },
 ): string[] {
   const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
   const binds = staged.flatMap(({ from, staged, writable }) => [
@@ -121,12 +127,12 @@ function stagedArgv(
     tools.bwrap,
     ...['--dev-bind', '/', '/', '--tmpfs', STAGE, ...binds, ...OUTER_END, String(tools.setpriv)],
     ...[`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--', tools.bwrap],
-    ...bwrapArgv({ ...spec, mounts }, envFd),
+    ...bwrapArgv({ ...spec, mounts }, said),
   ];
 }
 
 /** The words after `bwrap`. */
-function bwrapArgv(spec: JailSpec, envFd: number): string[] {
+function bwrapArgv(spec: JailSpec, said: Said): string[] {
   const at = (inside: string): string => inside;
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts'],
@@ -144,8 +150,8 @@ function bwrapArgv(spec: JailSpec, envFd: number): string[] {
       from,
       to,
     ]),
-    ...['--remount-ro', '/', '--chdir', spec.cwd ?? '/', '--clearenv', '--args', String(envFd)],
-    '--',
+    ...['--remount-ro', '/', '--chdir', spec.cwd ?? '/', '--clearenv'],
+    ...['--args', String(said.env), '--seccomp', String(said.filter), '--'],
     ...spec.argv(at),
   ];
 }
@@ -154,13 +160,18 @@ function bwrapArgv(spec: JailSpec, envFd: number): string[] {
  * The environment goes through a pipe, as words that bwrap reads: in its argv everyone on this
  * machine could read it, and an operator's proxy may have a password.
  */
-function sayEnv(pipe: Writable | undefined, spec: JailSpec): void {
+function envWords(spec: JailSpec): string {
   const words = Object.entries(spec.env((inside) => inside)).flatMap((pair) => [
     '--setenv',
     ...pair,
   ]);
-  pipe?.on('error', () => {}); // bwrap ended before it read: its exit says so
-  pipe?.end(words.map((word) => `${word}\0`).join(''));
+  return words.map((word) => `${word}\0`).join('');
+}
+
+function say(pipe: unknown, words: string | Buffer): void {
+  const stream = pipe as Writable | undefined;
+  stream?.on('error', () => {}); // bwrap ended before it read: its exit says so
+  stream?.end(words);
 }
 
 /** Runs this node in the jail: undefined when it works, else what it said. */
