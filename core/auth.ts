@@ -9,24 +9,36 @@ import { Fault } from '../proto/errors.ts';
 import type { Store } from './store/types.ts';
 
 export type Caller =
-  | { kind: 'project'; projectId: string }
+  | { kind: 'project'; projectId: string; keyId: string }
+  | { kind: 'operator' }
   | { kind: 'runner' }
   | { kind: 'gateway' };
 
-export type Tokens = { runner: string; gateway: string };
+type ProjectKey = { projectId: string; keyId: string };
+
+export type Tokens = { runner: string; gateway: string; operator: string };
+
+/** A key that was revoked: the next use of it is refused. By its public part. */
+export type ForgetKey = (keyId: string) => void;
 
 export type Authenticate = (metadata: Readonly<Record<string, string>>) => Promise<Caller>;
 
-/** A revoked key is refused on the next request or this much later. Source: reliability.md R7.1. */
+/** Of a key that another process may have revoked. Source: reliability.md R7.1. */
 const KEY_CACHE_MS = 1_000;
 /** Ours: far more keys than one installation uses within a second. */
 const KEY_CACHE_MAX = 1_000;
 
+/** Last use is kept to the minute. */
+const MINUTE_MS = 60_000;
 const PUBLIC_ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
+/** What names a key; 8 characters. */
+export function newPublicId(): string {
+  return Array.from({ length: 8 }, () => PUBLIC_ID_ALPHABET[randomInt(36)]).join('');
+}
+
 export function newApiKey(): { key: string; publicId: string } {
-  const letters = Array.from({ length: 8 }, () => PUBLIC_ID_ALPHABET[randomInt(36)]);
-  const publicId = letters.join('');
+  const publicId = newPublicId();
   const body = `svc_${publicId}_${randomBytes(32).toString('base64url')}`;
   return { key: body + checksum(body), publicId };
 }
@@ -42,35 +54,47 @@ export function hashOf(key: string): Buffer {
 
 /** Tells callers by their metadata. Throws API_KEY_MISSING or API_KEY_INVALID. */
 export function authenticator(options: {
-  store: Pick<Store, 'findApiKey'>;
+  store: Pick<Store, 'findApiKey' | 'useApiKey'>;
   tokens: Tokens;
   now: () => number;
-}): Authenticate {
+}): { authenticate: Authenticate; forgetKey: ForgetKey } {
   const { store, tokens, now } = options;
-  const digests = { runner: hashOf(tokens.runner), gateway: hashOf(tokens.gateway) };
-  const cache = new Map<string, { projectId: string; until: number }>();
+  const kinds = ['runner', 'gateway', 'operator'] as const;
+  const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
+  const cache = new Map<string, { caller: ProjectKey; until: number }>();
 
-  async function projectOf(key: string): Promise<string> {
+  async function projectOf(key: string): Promise<ProjectKey> {
     const hash = hashOf(key);
     const name = hash.toString('base64');
     const known = cache.get(name);
-    if (known && known.until > now()) return known.projectId;
+    if (known && known.until > now()) return known.caller;
     cache.delete(name);
     const found = await store.findApiKey(hash);
     if (!found) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
+    const { projectId, publicId: keyId } = found;
+    writeDownUse(keyId, found.lastUsedAt);
     if (cache.size >= KEY_CACHE_MAX) cache.clear();
-    cache.set(name, { projectId: found.projectId, until: now() + KEY_CACHE_MS });
-    return found.projectId;
+    cache.set(name, { caller: { projectId, keyId }, until: now() + KEY_CACHE_MS });
+    return { projectId, keyId };
   }
 
-  return async (metadata) => {
+  /** Nobody waits for it: when it fails, the next use says it again. */
+  function writeDownUse(id: string, lastUsedAt: number | null): void {
+    const at = now();
+    if (lastUsedAt !== null && at - lastUsedAt < MINUTE_MS) return;
+    store.useApiKey({ id, at }).catch(() => undefined);
+  }
+
+  const forgetKey: ForgetKey = (keyId) => {
+    for (const [name, { caller }] of cache) if (caller.keyId === keyId) cache.delete(name);
+  };
+
+  const authenticate: Authenticate = async (metadata) => {
     const token = /^Bearer (.+)$/i.exec(metadata['authorization'] ?? '')?.[1];
     if (token !== undefined) {
       const digest = hashOf(token);
-      const isRunner = timingSafeEqual(digest, digests.runner);
-      const isGateway = timingSafeEqual(digest, digests.gateway);
-      if (isRunner) return { kind: 'runner' };
-      if (isGateway) return { kind: 'gateway' };
+      const known = digests.filter((one) => timingSafeEqual(digest, one.digest))[0];
+      if (known) return { kind: known.kind };
       throw new Fault('API_KEY_INVALID', 'Invalid API key.');
     }
     const key = metadata['x-svc-api-key'];
@@ -78,6 +102,7 @@ export function authenticator(options: {
       const message = 'Missing API key. Send it in the X-SVC-API-Key header.';
       throw new Fault('API_KEY_MISSING', message);
     }
-    return { kind: 'project', projectId: await projectOf(key) };
+    return { kind: 'project', ...(await projectOf(key)) };
   };
+  return { authenticate, forgetKey };
 }

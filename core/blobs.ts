@@ -117,6 +117,8 @@ async function ownerOf(
         throw invalidField('kind', 'must be BUILD_ARCHIVE or EXTENSION.');
       }
       return { kind, projectId: who.projectId };
+    case 'operator':
+      throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
     case 'gateway': {
       if (kind !== 'CONTEXT') throw invalidField('kind', 'must be CONTEXT.');
       return { kind, projectId: (await linkedContext(options, 'PUT', url)).projectId };

@@ -8,8 +8,8 @@ import type { Log } from '../proto/log.ts';
 import type { Call, Definition, Handlers } from '../proto/rpc.ts';
 import type { Authenticate, Caller } from './auth.ts';
 
-/** A project, by its key. */
-export type ProjectCaller = { projectId: string; call: Call };
+/** A project, by its key; `keyId` is the key's public part. */
+export type ProjectCaller = { projectId: string; keyId?: string; call: Call };
 /** One of our own processes, by its token. */
 export type MachineCaller = { call: Call };
 
@@ -22,7 +22,10 @@ export type Service<D extends Definition, C> = {
 export type Admit<C> = (caller: Caller, call: Call) => C;
 
 export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
-  if (caller.kind === 'project') return { projectId: caller.projectId, call };
+  if (caller.kind === 'project') {
+    const { projectId, keyId } = caller;
+    return { projectId, keyId, call };
+  }
   throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
 };
 
@@ -34,6 +37,11 @@ export const onlyRunners: Admit<MachineCaller> = (caller, call) => {
 export const onlyGateways: Admit<MachineCaller> = (caller, call) => {
   if (caller.kind === 'gateway') return { call };
   throw new Fault('TOKEN_REQUIRED', 'This operation is for gateways and needs their token.');
+};
+
+export const onlyOperators: Admit<MachineCaller> = (caller, call) => {
+  if (caller.kind === 'operator') return { call };
+  throw new Fault('TOKEN_REQUIRED', "This operation is the operator's and needs their token.");
 };
 
 type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | AsyncIterable<unknown>;

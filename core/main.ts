@@ -11,7 +11,7 @@ import type { Log } from '../proto/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
 import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
-import { authenticator, hashOf, newApiKey, type Tokens } from './auth.ts';
+import { authenticator, hashOf, newApiKey, newPublicId, type Tokens } from './auth.ts';
 import { openBlobFiles } from './blobs/files.ts';
 import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
@@ -25,6 +25,7 @@ import { idempotencyCleaner } from './idempotency.ts';
 import { newId } from './ids.ts';
 import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
+import { DEFAULT_TIMEOUT } from './operators.ts';
 import { openReadiness } from './readiness.ts';
 import { recordingCleaner } from './recording-retention.ts';
 import { openSealer, type Sealer } from './seal.ts';
@@ -39,8 +40,6 @@ import { startSweep } from './sweep.ts';
 // `tabern serve` may load this file of core and no other.
 export { printable, readCoreConfig } from './config.ts';
 
-/** In seconds: how long a session lives when nobody says. Source: reference.md 2.4, free plan. */
-const DEFAULT_TIMEOUT = 900;
 const DAY_MS = 86_400_000;
 /** In milliseconds: less is not worth a word. */
 const CLOCK_BEHIND_MS = 60_000;
@@ -108,10 +107,10 @@ export async function startCore(
   const closing = new AbortController();
   const handlers = allHandlers({
     ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax, ...watch },
-    authenticate: authenticator({ store, tokens, now }),
+    ...authenticator({ store, tokens, now }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
-    webhookRatePerS: config.webhookRatePerS,
+    ...{ webhookRatePerS: config.webhookRatePerS, concurrency: config.concurrency },
     closing: closing.signal,
   });
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
@@ -193,12 +192,13 @@ async function ensureProject(
   });
   const isFirst = !(await store.hasApiKeys(projectId));
   if (preset !== undefined) {
-    await store.addApiKey({ hash: hashOf(preset), projectId, publicId: undefined, at });
+    const publicId = newPublicId(); // of the first time; one that is there stays as it is
+    await store.addApiKey({ hash: hashOf(preset), projectId, publicId, name: 'preset', at });
     return isFirst ? { projectId, apiKey: preset, isPreset: true } : undefined;
   }
   if (!isFirst) return undefined;
   const { key, publicId } = newApiKey();
-  await store.addApiKey({ hash: hashOf(key), projectId, publicId, at });
+  await store.addApiKey({ hash: hashOf(key), projectId, publicId, name: 'first', at });
   return { projectId, apiKey: key, isPreset: false };
 }
 
@@ -206,6 +206,7 @@ function openTokens(keyFile: (name: string) => string): Tokens {
   return {
     runner: tokenFile(keyFile('runner.token')),
     gateway: tokenFile(keyFile('gateway.token')),
+    operator: tokenFile(keyFile('operator.token')),
   };
 }
 

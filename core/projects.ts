@@ -31,7 +31,7 @@ export function projectService(options: {
   };
 }
 
-function toProto(row: ProjectRow): Project {
+export function toProto(row: ProjectRow): Project {
   return {
     id: row.id,
     createdAt: new Date(row.createdAt),

@@ -4,7 +4,7 @@ import type { Log } from '../proto/log.ts';
 import type { Metrics } from '../proto/metrics.ts';
 import type { Definition, Handlers } from '../proto/rpc.ts';
 import { type AllHandlers, SERVICES } from '../proto/services.ts';
-import type { Authenticate } from './auth.ts';
+import type { Authenticate, ForgetKey } from './auth.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import { blobService, everybody } from './blobs.ts';
 import { buildHandlers } from './builds.ts';
@@ -13,6 +13,7 @@ import {
   guarded,
   logged,
   onlyGateways,
+  onlyOperators,
   onlyProjects,
   onlyRunners,
   type Service,
@@ -32,6 +33,7 @@ import type { KeyPool } from './keys/pool.ts';
 import { runnerService } from './leases.ts';
 import { liveView } from './live-view.ts';
 import { locateService } from './locate.ts';
+import { operatorService } from './operators.ts';
 import { projectService } from './projects.ts';
 import { healthService, type Readiness } from './readiness.ts';
 import { recordingBytes } from './recording-bytes.ts';
@@ -64,6 +66,7 @@ export type Parts = {
   keys: KeyPool;
   checks: Checks;
   authenticate: Authenticate;
+  forgetKey: ForgetKey;
   log: Log;
   metrics: Metrics;
   disk: Disk;
@@ -71,6 +74,7 @@ export type Parts = {
   now: () => number;
   leaseMs: number;
   queueMax: number;
+  concurrency: number;
   webhookAllow: BlockList;
   webhookRule: Rule;
   webhookRatePerS: number;
@@ -115,6 +119,7 @@ export function allHandlers(parts: Parts): AllHandlers {
   }
 
   return {
+    operators: behind(SERVICES.operators, operatorService(parts), onlyOperators),
     projects: behind(SERVICES.projects, projectService({ store, now }), onlyProjects),
     contexts: {
       ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),

@@ -11,6 +11,7 @@ import { ExtensionServiceService } from './gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from './gen/tabern/v1/functions.pb.ts';
 import { HealthServiceService } from './gen/tabern/v1/health.pb.ts';
 import { InvocationServiceService } from './gen/tabern/v1/invocations.pb.ts';
+import { OperatorServiceService } from './gen/tabern/v1/operators.pb.ts';
 import { ProjectServiceService } from './gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from './gen/tabern/v1/runners.pb.ts';
 import { SessionServiceService } from './gen/tabern/v1/sessions.pb.ts';
@@ -19,6 +20,7 @@ import { type Channel, mount, remote } from './grpc.ts';
 import { type Handlers, local, type OnError, type RpcClient } from './rpc.ts';
 
 export const SERVICES = {
+  operators: OperatorServiceService,
   projects: ProjectServiceService,
   contexts: ContextServiceService,
   sessions: SessionServiceService,

@@ -16,6 +16,7 @@ import type { IdempotencyOps } from './types/idempotency.ts';
 import type { CancelOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { ListenerOps } from './types/listeners.ts';
+import type { OperatorOps } from './types/operators.ts';
 import type { ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
 import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
@@ -34,11 +35,13 @@ export type Topic =
   | 'sessions'
   | 'deliveries'
   | 'events'
+  | 'revocations'
   /** That one has ended: who waits for it need not look when another has. */
   | `invocation:${string}`;
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &
+  OperatorOps &
   SessionOps &
   SessionLogOps &
   SessionLifeOps &

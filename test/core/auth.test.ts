@@ -6,21 +6,27 @@ import { faultOf } from '../support/fault.ts';
 
 const test = suite('core/auth');
 
-const TOKENS = { runner: 'r'.repeat(43), gateway: 'g'.repeat(43) };
+const TOKENS = { runner: 'r'.repeat(43), gateway: 'g'.repeat(43), operator: 'o'.repeat(43) };
 
 /** An authenticator over these keys, and how often it asked for one. */
 function doorOf(...keys: string[]) {
   const clock = testClock();
   const live = new Set(keys.map((key) => hashOf(key).toString('hex')));
   const asked = { times: 0 };
+  const uses: number[] = [];
   const store = {
     async findApiKey(hash: Uint8Array) {
       asked.times += 1;
-      return live.has(Buffer.from(hash).toString('hex')) ? { projectId: 'p' } : undefined;
+      const isLive = live.has(Buffer.from(hash).toString('hex'));
+      const lastUsedAt = uses.at(-1) ?? null;
+      return isLive ? { projectId: 'p', publicId: 'abcdefgh', lastUsedAt } : undefined;
+    },
+    async useApiKey({ at }: { at: number }) {
+      uses.push(at);
     },
   };
-  const enter = authenticator({ store, tokens: TOKENS, now: clock.now });
-  return { enter, clock, live, asked };
+  const door = authenticator({ store, tokens: TOKENS, now: clock.now });
+  return { enter: door.authenticate, forgetKey: door.forgetKey, clock, live, asked, uses };
 }
 
 test('a key reads svc_, public id, 43 characters, checksum', () => {
@@ -34,7 +40,8 @@ test('a key reads svc_, public id, 43 characters, checksum', () => {
 test('a key opens its project, any other text does not', async () => {
   const { key } = newApiKey();
   const { enter } = doorOf(key);
-  assert.equal(await enter({ 'x-svc-api-key': key }), { kind: 'project', projectId: 'p' });
+  const caller = { kind: 'project', projectId: 'p', keyId: 'abcdefgh' };
+  assert.equal(await enter({ 'x-svc-api-key': key }), caller);
   for (const text of [`${key}x`, key.slice(0, -1), key.toUpperCase(), 'x', TOKENS.runner]) {
     const fault = await faultOf(enter({ 'x-svc-api-key': text }));
     assert.is(fault.reason, 'API_KEY_INVALID');
@@ -51,10 +58,11 @@ test('no key and an empty one are told how to send it', async () => {
   }
 });
 
-test('a token tells the runner from the gateway', async () => {
+test('a token tells the runner from the gateway and the operator', async () => {
   const { enter, asked } = doorOf();
   assert.equal(await enter({ authorization: `Bearer ${TOKENS.runner}` }), { kind: 'runner' });
   assert.equal(await enter({ authorization: `bearer ${TOKENS.gateway}` }), { kind: 'gateway' });
+  assert.equal(await enter({ authorization: `Bearer ${TOKENS.operator}` }), { kind: 'operator' });
   const fault = await faultOf(enter({ authorization: `Bearer ${TOKENS.runner}x` }));
   assert.is(fault.reason, 'API_KEY_INVALID');
   assert.is(asked.times, 0);
@@ -69,6 +77,31 @@ test('a key is remembered for a second, and a revoked one no longer', async () =
   live.clear();
   clock.advance(1_000);
   assert.is((await faultOf(enter(metadata))).reason, 'API_KEY_INVALID');
+});
+
+test('a key that is revoked here is not remembered at all, others are', async () => {
+  const { enter, forgetKey, live, asked } = doorOf('k'.repeat(24));
+  const metadata = { 'x-svc-api-key': 'k'.repeat(24) };
+  await enter(metadata);
+  forgetKey('zzzzzzzz');
+  await enter(metadata);
+  assert.is(asked.times, 1);
+  live.clear();
+  forgetKey('abcdefgh');
+  assert.is((await faultOf(enter(metadata))).reason, 'API_KEY_INVALID');
+});
+
+test('a use is written down once in a minute', async () => {
+  const { enter, clock, uses } = doorOf('k'.repeat(24));
+  const metadata = { 'x-svc-api-key': 'k'.repeat(24) };
+  const first = clock.now();
+  for (let n = 0; n < 60; n++) {
+    await enter(metadata);
+    clock.advance(1_000);
+  }
+  assert.equal(uses, [first]);
+  await enter(metadata);
+  assert.equal(uses, [first, first + 60_000]);
 });
 
 test.run();

@@ -28,6 +28,7 @@ export type Booted = AsyncDisposable & {
   asProject: CallOptions;
   asRunner: CallOptions;
   asGateway: CallOptions;
+  asOperator: CallOptions;
   /** Stores bytes: as a project an archive, under a lease a bundle. */
   upload(bytes: string, leaseId?: string): Promise<string>;
   /** Leases and takes, as a runner does. */
@@ -86,6 +87,7 @@ export async function boot(
 
   return {
     ...{ core, clients, dir: temp.path, clock, asProject, asRunner, asGateway: token('gateway') },
+    asOperator: token('operator'),
     ...{ upload, lease, build },
     async publish(manifest) {
       const buildId = await build({ manifests: [manifest] });

@@ -16,6 +16,7 @@ import { invocationOps } from './invocations.ts';
 import { leaseOps } from './leases.ts';
 import { listenerOps } from './listeners.ts';
 import { logOps } from './logs.ts';
+import { operatorOps } from './operators.ts';
 import { projectOps } from './projects.ts';
 import { recordingOps } from './recordings.ts';
 import { replayOps } from './replays.ts';
@@ -37,6 +38,7 @@ export function allOps(tx: Tx): StoreOps {
     ...retentionOps(tx),
     ...figureOps(tx),
     ...projectOps(tx),
+    ...operatorOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
     ...sessionLifeOps(tx),

@@ -3,7 +3,7 @@
  * transaction.
  */
 import { must } from '../../../proto/must.ts';
-import type { ProjectOps, ProjectRow } from '../types/projects.ts';
+import type { FoundApiKey, ProjectOps, ProjectRow } from '../types/projects.ts';
 import type { Tx } from './tx.ts';
 
 /**
@@ -35,12 +35,14 @@ export function projectOps({ db }: Tx): ProjectOps {
       COALESCE(SUM(proxy_bytes), 0) AS bytes
     FROM sessions WHERE project_id = @id AND started_at IS NOT NULL`);
   const insertKey = db.prepare<[object]>(`
-    INSERT INTO api_keys (hash, project_id, public_id, created_at)
-    VALUES (@hash, @projectId, @publicId, @at)
+    INSERT INTO api_keys (hash, project_id, public_id, name, created_at)
+    VALUES (@hash, @projectId, @publicId, @name, @at)
     ON CONFLICT (hash) DO NOTHING`);
   const anyKey = db.prepare<[string]>('SELECT 1 FROM api_keys WHERE project_id = ? LIMIT 1');
-  const keyByHash = db.prepare<[Uint8Array], { projectId: string }>(`
-    SELECT project_id AS projectId FROM api_keys WHERE hash = ? AND revoked_at IS NULL`);
+  const keyByHash = db.prepare<[Uint8Array], FoundApiKey>(`
+    SELECT project_id AS projectId, COALESCE(public_id, '') AS publicId,
+      last_used_at AS lastUsedAt
+    FROM api_keys WHERE hash = ? AND revoked_at IS NULL`);
 
   return {
     ensureProject(project) {
@@ -60,7 +62,7 @@ export function projectOps({ db }: Tx): ProjectOps {
     },
 
     addApiKey(key) {
-      insertKey.run({ ...key, publicId: key.publicId ?? null });
+      insertKey.run(key);
     },
 
     hasApiKeys: (projectId) => anyKey.get(projectId) !== undefined,

@@ -35,6 +35,7 @@ export type NewJob = {
   kind: WorkKind;
   projectId: string;
   expiresAt: number;
+  /** Where the project's operator has not said. */
   queueMax: number;
   at: number;
 };
@@ -67,10 +68,11 @@ export function queueOf(tx: Tx): Queue {
 
   return {
     add(job) {
-      const ready = sql.waiting.get(job) ?? 0;
-      if (ready >= job.queueMax) {
-        const facts = { limit: job.queueMax, current: ready };
-        const message = `Too many ${job.kind}s wait in this project (limit ${job.queueMax}).`;
+      const { ready = 0, readyMax = null } = sql.waiting.get(job) ?? {};
+      const limit = readyMax ?? job.queueMax;
+      if (ready >= limit) {
+        const facts = { limit, current: ready };
+        const message = `Too many ${job.kind}s wait in this project (limit ${limit}).`;
         throw new Fault('QUEUE_FULL', message, facts);
       }
       sql.countIn.run(job);
@@ -124,11 +126,9 @@ function jobStatements({ db }: Tx) {
 }
 
 function countStatements({ db }: Tx) {
-  const waiting = db
-    .prepare<[object], number>(
-      'SELECT ready FROM queues WHERE kind = @kind AND project_id = @projectId',
-    )
-    .pluck();
+  const waiting = db.prepare<[object], { ready: number; readyMax: number | null }>(`
+    SELECT ready, ready_max AS readyMax FROM queues
+    WHERE kind = @kind AND project_id = @projectId`);
   // A queue in which nothing waited starts where the others are, or it would hoard the turns that
   // it did not need. Indexes queues_waiting and queues_by_vtime.
   const countIn = db.prepare<[object]>(`

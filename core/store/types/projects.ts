@@ -15,10 +15,14 @@ export type NewApiKey = {
   /** SHA-256 of the whole key: what it is found by. */
   hash: Uint8Array;
   projectId: string;
-  /** The public part, for people; undefined for a preset key, which has none. */
-  publicId: string | undefined;
+  /** The public part: what lists and logs name it by. */
+  publicId: string;
+  /** For people; may be empty. */
+  name: string;
   at: number;
 };
+
+export type FoundApiKey = { projectId: string; publicId: string; lastUsedAt: number | null };
 
 export type ProjectOps = {
   /**
@@ -32,6 +36,6 @@ export type ProjectOps = {
   /** Adds a key; one that exists already stays as it is. */
   addApiKey(key: NewApiKey): void;
   hasApiKeys(projectId: string): boolean;
-  /** The project that a live key opens. */
-  findApiKey(hash: Uint8Array): { projectId: string } | undefined;
+  /** The project that a live key opens. `lastUsedAt` is null, or to the minute. */
+  findApiKey(hash: Uint8Array): FoundApiKey | undefined;
 };

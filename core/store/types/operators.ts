@@ -1,0 +1,57 @@
+/** What an operator does to projects and keys, as stored. */
+import type { ProjectRow } from './projects.ts';
+
+/** Undefined: stays as it is. */
+export type LimitChange = {
+  sessions: number | undefined;
+  invocations: number | undefined;
+  queue: number | undefined;
+};
+
+export type OperatedRow = ProjectRow & {
+  /** Invocations that may run at once. */
+  invocationsMax: number;
+  /** Null: as the service's own setting. */
+  queueMax: number | null;
+  /** Sessions that live, invocations that run, and those that wait. */
+  sessions: number;
+  invocations: number;
+  queued: number;
+  browserMinutes: number;
+  proxyBytes: number;
+};
+
+export type ApiKeyRow = {
+  /** Its public part. */
+  id: string;
+  projectId: string;
+  name: string;
+  createdAt: number;
+  /** To the minute. */
+  lastUsedAt: number | null;
+  revokedAt: number | null;
+};
+
+export type OperatorOps = {
+  /** With its queues; undefined when the name is taken. */
+  addProject(wanted: {
+    project: ProjectRow;
+    limits: LimitChange;
+    at: number;
+  }): OperatedRow | undefined;
+  /** Oldest first; usage of what runs is counted up to `at`. */
+  listProjects(wanted: { at: number }): OperatedRow[];
+  /** By id or name; undefined when there is none. */
+  setLimits(wanted: { project: string; limits: LimitChange; at: number }): OperatedRow | undefined;
+  /** By id or name. */
+  findProject(project: string): ProjectRow | undefined;
+  /** Oldest first; of every project when it is undefined. */
+  listApiKeys(projectId: string | undefined): ApiKeyRow[];
+  getApiKey(id: string): ApiKeyRow | undefined;
+  /** One that is revoked stays as it is. Wakes `revocations`. */
+  revokeApiKey(wanted: { id: string; at: number }): ApiKeyRow | undefined;
+  /** Writes down a use, to the minute. */
+  useApiKey(wanted: { id: string; at: number }): void;
+  /** The keys that were revoked since then, and are not in use any more therefore. */
+  revokedKeys(since: number): string[];
+};
