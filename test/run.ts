@@ -61,7 +61,7 @@ async function main(): Promise<number> {
   return failed > 0 || passed === 0 ? 1 : 0;
 }
 
-/** The results, with those of red files replaced by a second run's. Says which were red at first. */
+/** The results, each red file having run a second time. Says which were red at first. */
 async function retried(results: readonly FileResult[]): Promise<FileResult[]> {
   const red = results.filter(isRed);
   if (red.length === 0 || red.length > RETRIED_MAX_FILES) return [...results];
