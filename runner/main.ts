@@ -8,7 +8,7 @@
  * one line says what.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
@@ -35,6 +35,7 @@ import { workLoop } from './loop.ts';
 import { type Machine, OperatorError, openMachine } from './machine.ts';
 import { followReleases } from './releases.ts';
 import { isPassing } from './run-log.ts';
+import { runnerId } from './runner-id.ts';
 import { CONNECT_MS, IDLE_MS } from './session-life.ts';
 import { runSession } from './session-work.ts';
 import { makeRunDir, sweepRuns } from './sweep.ts';
@@ -199,20 +200,6 @@ async function register(
 /** A socket file is guarded by its mode; what crosses a network carries a token and needs TLS. */
 function credentialsFor(address: string): ChannelCredentials {
   return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
-}
-
-/** The same over restarts: one per data directory. */
-async function runnerId(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'keys', 'runner.id');
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
-  const id = randomUUID();
-  await mkdir(join(dataDir, 'keys'), { recursive: true, mode: 0o700 });
-  await writeFile(path, `${id}\n`, { mode: 0o600 });
-  return id;
 }
 
 function listenForEnd(log: Log): Ends {

@@ -1,9 +1,10 @@
 /** Commands that run the service, or a part of it. */
+import { giveBackAtRest } from '../../proto/rest.ts';
 import { environment } from '../config.ts';
 import type { Command } from './command.ts';
 import { version } from './version.ts';
 
-export const ROLES: readonly Command[] = [
+const PARTS: readonly Command[] = [
   {
     usage: 'serve',
     says: 'run everything here',
@@ -42,6 +43,15 @@ export const ROLES: readonly Command[] = [
     },
   },
 ];
+
+/** They run for days, and rest most of the time. */
+export const ROLES: readonly Command[] = PARTS.map((command) => ({
+  ...command,
+  async run(words, given) {
+    using _resting = giveBackAtRest();
+    return await command.run(words, given);
+  },
+}));
 
 export const ABOUT: readonly Command[] = [
   {
