@@ -6,11 +6,12 @@
  */
 import { createHash } from 'node:crypto';
 import { access, readFile, realpath, writeFile } from 'node:fs/promises';
-import { builtinModules } from 'node:module';
 import { isAbsolute, join, relative } from 'node:path';
 import { type BuildOptions, context, type Message, type Plugin, type PluginBuild } from 'esbuild';
 import { BundleError, lines } from './bundle-error.ts';
+import { DenoConfigError, type Imports, readImports } from './deno-config.ts';
 import { prepared } from './dependency.ts';
+import { ofDenoAlone, sideEffects, specifiers } from './specifiers.ts';
 
 /**
  * What stands for our SDK: the published one is replaced by it, so that its runtime loop never
@@ -82,7 +83,7 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
     logLevel: 'silent',
     banner: { js: BANNER },
     define: { __filename: '__tabernFile', __dirname: '__tabernDirectory' },
-    plugins: [projectPlugin(root)],
+    plugins: [projectPlugin(root, await importsOf(root))],
     // Without one of its own, a project must not be compiled by the settings of some directory
     // above it.
     ...(hasTsconfig ? {} : { tsconfigRaw: '{}' }),
@@ -146,59 +147,29 @@ async function compile(base: BuildOptions, source: string, root: string, signal:
   }
 }
 
+async function importsOf(root: string): Promise<Imports> {
+  try {
+    return (await readImports(root)) ?? {};
+  } catch (error) {
+    if (error instanceof DenoConfigError) throw new BundleError(error.message);
+    throw error;
+  }
+}
+
 // --- the plugin ---
 
-function projectPlugin(root: string): Plugin {
+export type { PluginBuild };
+
+function projectPlugin(root: string, imports: Imports): Plugin {
   return {
     name: 'tabern',
     setup(build) {
-      specifiers(build);
       sdk(build);
+      specifiers(build, root, imports);
       sideEffects(build);
       files(build, root);
     },
   };
-}
-
-/**
- * What a specifier means before any lookup: Deno's prefixes, Node's own modules, and what cannot
- * be.
- */
-function specifiers(build: PluginBuild): void {
-  build.onResolve({ filter: /^https?:/ }, ({ path }) => ({
-    errors: [{ text: `https: imports are refused; install a package instead of ${path}` }],
-  }));
-  build.onResolve({ filter: /^jsr:/ }, ({ path }) => ({
-    errors: [{ text: `jsr: imports are not supported; install a package instead of ${path}` }],
-  }));
-  build.onResolve({ filter: /^npm:/ }, ({ path, kind, resolveDir }) => {
-    // npm:@scope/name@1.2.3/path -> @scope/name/path: which version it is, the lock file has
-    // decided.
-    const name = path.slice('npm:'.length).replace(/^\/?((?:@[^/]+\/)?[^@/]+)(?:@[^/]*)?/, '$1');
-    return build.resolve(name, { kind, resolveDir });
-  });
-  build.onResolve({ filter: /^[a-z_]+(?:\/[a-z_/]+)?$/ }, ({ path }) =>
-    builtinModules.includes(path) ? { path: `node:${path}`, external: true } : undefined,
-  );
-  build.onResolve({ filter: /\.node$/ }, ({ path }) => ({
-    errors: [{ text: `native addons cannot run here: ${path}; use a package without one` }],
-  }));
-}
-
-/**
- * A file that only defines functions looks unused under `"sideEffects": false`: the project's own
- * files are kept.
- */
-function sideEffects(build: PluginBuild): void {
-  build.onResolve(
-    { filter: /^\.\.?\// },
-    async ({ path, kind, resolveDir, importer, pluginData }) => {
-      if (pluginData === 'own' || importer.includes('node_modules')) return undefined;
-      const found = await build.resolve(path, { kind, resolveDir, importer, pluginData: 'own' });
-      if (found.errors.length > 0 || found.namespace !== 'file') return found;
-      return { ...found, sideEffects: true };
-    },
-  );
 }
 
 function sdk(build: PluginBuild): void {
@@ -227,7 +198,8 @@ function files(build: PluginBuild, root: string): void {
     const real = await realpath(path);
     const within = relative(root, real);
     if (within.startsWith('..') || isAbsolute(within)) return { errors: [{ text: outside(path) }] };
-    if (!within.includes('node_modules') || !/\.[cm]?js$/.test(real)) return undefined;
+    if (!within.includes('node_modules')) return ofDenoAlone(real, within);
+    if (!/\.[cm]?js$/.test(real)) return undefined;
     const contents = prepared(real, await readFile(real, 'utf8'));
     return { contents, loader: 'js' };
   });

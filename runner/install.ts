@@ -9,6 +9,7 @@ import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Env } from '../proto/env.ts';
 import type { BuildLog } from './build-log.ts';
+import { fromDeno, jsrAdvice } from './deno-project.ts';
 import { BuildFailure } from './failure.ts';
 import { type Installer, installSpec, withoutPaths } from './install-spec.ts';
 import type { Installed } from './installed.ts';
@@ -28,10 +29,14 @@ export type Install = {
   signal: AbortSignal;
 };
 
+/** `ofJsr`: names of packages of jsr among the dependencies. */
+type Asked = Install & { ofJsr: readonly string[] };
+
 /** Throws a BuildFailure that says what the author, or the operator, has to do. */
 export async function install(options: Install): Promise<void> {
   const { directory, log, env } = options;
   const root = join(directory, 'project');
+  const ofJsr = await fromDeno(root, options);
   const project = await readProject(root);
   if (project === undefined) return log.line('info', 'no package.json: nothing to install');
   const locks = await lockFiles(root);
@@ -40,14 +45,15 @@ export async function install(options: Install): Promise<void> {
   if (project.dependencies.length === 0) return log.line('info', 'no dependencies to install');
   if (!locks.npm && !locks.pnpm) {
     log.line('warn', 'no package-lock.json or pnpm-lock.yaml: newest versions in range are used');
-    await done(await npm(env, 'lock'), options);
+    await done(await npm(env, 'lock'), { ...options, ofJsr });
   }
   const isPnpm = locks.pnpm && !locks.npm;
-  await again(isPnpm ? await pnpm(env, !isDropped) : await npm(env, 'ci'), options);
+  const command = isPnpm ? await pnpm(env, !isDropped) : await npm(env, 'ci');
+  await again(command, { ...options, ofJsr });
 }
 
 /** What the lock file says, from an earlier build of the project or by the installer. */
-async function again(command: Installer, options: Install): Promise<void> {
+async function again(command: Installer, options: Asked): Promise<void> {
   const { directory, projectId, installed, log } = options;
   const root = join(directory, 'project');
   const key = await installed.keyOf(root, [command.file, ...command.args]);
@@ -58,17 +64,16 @@ async function again(command: Installer, options: Install): Promise<void> {
   if (key !== undefined) await installed.keep(projectId, key, root);
 }
 
-async function done(command: Installer, options: Install): Promise<void> {
-  const { log } = options;
+async function done(command: Installer, options: Asked): Promise<void> {
+  const { log, ofJsr } = options;
   const words = `${basename(command.file)} ${command.args.join(' ')}`;
   log.line('info', `installing dependencies: ${words}`);
   const started = performance.now();
   const code = await run(command, options);
   if (code !== 0) {
-    throw new BuildFailure(
-      'BUILD_ERROR',
-      'the dependencies cannot be installed; mend what the build log says and publish again',
-    );
+    const advice =
+      ofJsr.length > 0 ? jsrAdvice(ofJsr) : 'mend what the build log says and publish again';
+    throw new BuildFailure('BUILD_ERROR', `the dependencies cannot be installed; ${advice}`);
   }
   log.line('info', `installed in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
 }
