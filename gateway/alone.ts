@@ -7,6 +7,7 @@ import { remoteClients } from '../proto/services.ts';
 import { gatewayConfig } from './config.ts';
 import { askedToEnd, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
+import { metricsOf, showMetrics } from './metrics.ts';
 import { gatewayTokenOf } from './token.ts';
 
 /**
@@ -23,10 +24,12 @@ export async function serveGateway(env: Env, core: string | undefined): Promise<
     config.core,
     isLocal ? credentials.createInsecure() : credentials.createSsl(),
   );
-  const parts = { clients: remoteClients(channel), gatewayToken, log };
+  const metrics = await metricsOf(config.metricsListen, 'gateway');
+  const parts = { clients: remoteClients(channel), gatewayToken, log, metrics };
   const gateway = await startGateway(config, parts).catch((error) => {
     throw gatewayFailure(error, `${config.host}:${config.port}`);
   });
+  await using _shown = await showMetrics(config.metricsListen, metrics, { log });
   process.stdout.write(`${config.publicUrl ?? gateway.url}\n`);
   log.info({ end: await asked }, 'ending');
   await gateway.close();

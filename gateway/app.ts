@@ -6,6 +6,7 @@ import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
+import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
 import type { Clients } from '../proto/services.ts';
 import { auth, requestIdOf, type State } from './auth.ts';
 import { checkDeclaredSize } from './body.ts';
@@ -18,6 +19,7 @@ import {
 } from './config.ts';
 import { operationsOf, readContract } from './contract.ts';
 import { errors, SECURITY_HEADERS } from './errors.ts';
+import { counted } from './metrics.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
@@ -26,6 +28,7 @@ import { health } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
 import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { addLiveView, withTabs } from './routes/live-view.ts';
+import { ready } from './routes/ready.ts';
 import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/recordings.ts';
 import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/session-logs.ts';
 import { uploadSlots } from './routes/upload-slots.ts';
@@ -40,15 +43,17 @@ type Doors = {
   /** Without a slash at its end; undefined when links show the address that the client used. */
   publicUrl: string | undefined;
   log: Log;
+  metrics?: Metrics | undefined;
   /** Aborts when the service shuts down. */
   draining: AbortSignal;
 };
 
 /** The application; `callback()` makes node's request listener of it. */
 export function openApp(doors: Doors): Koa<State> {
-  const { clients, guard, log, draining } = doors;
+  const { clients, guard, log, draining, metrics = NO_METRICS } = doors;
   const app = new Koa<State>();
   app.use(opened(log, draining));
+  if (metrics !== NO_METRICS) app.use(counted(metrics));
   app.use(errors(log));
   app.use(lookedAt(draining));
   app.use(contextContent(doors));
@@ -70,6 +75,7 @@ function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
   // Strict: `/v1/contexts/` is a context whose id a client left empty, and not the list of them.
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));
+  router.get('/readyz', ready(doors));
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';
     ctx.body = description;

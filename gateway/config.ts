@@ -6,7 +6,16 @@ import { readFileSync } from 'node:fs';
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
-import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
+import {
+  ConfigError,
+  choice,
+  type Env,
+  integer,
+  list,
+  type Place,
+  place,
+  text,
+} from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
 
 /**
@@ -128,6 +137,8 @@ export type GatewayConfig = {
   webhookCa: string | undefined;
   /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
   webhookAllow: BlockList;
+  /** TABERN_METRICS_LISTEN: where GET /metrics answers; undefined for nowhere. */
+  metricsListen: Place | undefined;
   logLevel: Level;
 };
 
@@ -148,6 +159,7 @@ export function gatewayConfig(env: Env, flags: { core?: string | undefined } = {
     gatewayToken: text(env, 'TABERN_GATEWAY_TOKEN'),
     webhookCa: certificates(env),
     webhookAllow: cidrs(env),
+    metricsListen: place(env, 'TABERN_METRICS_LISTEN'),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
 }

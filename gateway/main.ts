@@ -12,6 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
+import type { Metrics } from '../proto/metrics.ts';
 import type { Clients } from '../proto/services.ts';
 import { openApp } from './app.ts';
 import {
@@ -47,6 +48,7 @@ export type GatewayParts = {
   clients: Clients;
   gatewayToken: string;
   log: Log;
+  metrics?: Metrics;
   /** Gives a connection to the runner in this service; absent where there is none. */
   handOver?: HandOver;
   /** DNS, for tests. */
@@ -66,6 +68,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   const guard = openGuard(config.webhookAllow, parts.resolve);
   const app = openApp({
     ...{ clients, gatewayToken, guard, log, publicUrl: config.publicUrl },
+    metrics: parts.metrics,
     draining: draining.signal,
   });
   const server = openServer(app.callback() as RequestListener);

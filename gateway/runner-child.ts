@@ -12,7 +12,9 @@ import { fileURLToPath } from 'node:url';
 import type { Env } from '../proto/env.ts';
 import { type HandedOver, isDoorOpened } from '../proto/handover.ts';
 import type { Log } from '../proto/log.ts';
+import type { Samples } from '../proto/metrics.ts';
 import { EXIT } from './exits.ts';
+import { samplesOf } from './runner-metrics.ts';
 
 const BIN = fileURLToPath(new URL('bin.ts', import.meta.url));
 /**
@@ -50,6 +52,8 @@ export type RunnerChild = {
   handOver: HandOver;
   /** Resolves with the exit code of a runner that refuses to start; its own words are on stderr. */
   refused: Promise<number>;
+  /** Its metrics; nothing when it has none, or does not say so in time. */
+  samples(): Promise<Samples>;
   /** Asks it to drain; kills it when it does not end. */
   close(): Promise<void>;
 };
@@ -103,6 +107,7 @@ export function keepRunner(
       child.send(message, socket, { keepOpen: false }, () => socket.destroy());
       return true;
     },
+    samples: () => samplesOf(child),
     async close() {
       closing.abort();
       child?.kill('SIGTERM');

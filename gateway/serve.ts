@@ -3,11 +3,13 @@
  * draining -> ended. Draining, within 30 s: the gateway lets nothing new in while the runner ends
  * its work; core, which both need, goes last.
  */
-import type { Env } from '../proto/env.ts';
+import { type Env, place } from '../proto/env.ts';
 import { type Log, openLog } from '../proto/log.ts';
+import type { Metrics } from '../proto/metrics.ts';
 import { type GatewayConfig, gatewayConfig } from './config.ts';
 import { askedToEnd, coreFailure, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
+import { metricsOf, showMetrics } from './metrics.ts';
 import { type HandOver, keepRunner, type RunnerChild } from './runner-child.ts';
 import { gatewayTokenOf } from './token.ts';
 
@@ -21,11 +23,14 @@ type FirstStart = NonNullable<Core['firstStart']>;
 export async function serve(env: Env): Promise<number> {
   const asked = askedToEnd();
   const config = gatewayConfig(env);
-  const { core } = await openCore(env);
   const log = openLog({ role: 'serve', level: config.logLevel });
+  const metrics = await metricsOf(config.metricsListen, 'serve');
   let runner: RunnerChild | undefined;
+  const beside = async () => (await runner?.samples()) ?? [];
+  await using _shown = await showMetrics(config.metricsListen, metrics, { log, beside });
+  const { core } = await openCore(env, metrics);
   const handOver: HandOver = (...connection) => runner?.handOver(...connection) ?? false;
-  const gateway = await openGateway(config, { core, handOver });
+  const gateway = await openGateway(config, { core, handOver, metrics });
   runner = keepRunner({ ...env, TABERN_DATA: config.dataDir, TABERN_CORE: core.address }, log);
   announce(config.publicUrl ?? gateway.url, core);
 
@@ -39,20 +44,23 @@ export async function serve(env: Env): Promise<number> {
 /** `tabern core`: core alone, on its socket. */
 export async function serveCore(env: Env): Promise<number> {
   const asked = askedToEnd();
-  const { core, log } = await openCore(env);
+  const listen = place(env, 'TABERN_METRICS_LISTEN');
+  const metrics = await metricsOf(listen, 'core');
+  const { core, log } = await openCore(env, metrics);
+  await using _shown = await showMetrics(listen, metrics, { log });
   announce(core.address, core);
   log.info({ end: await asked }, 'ending');
   await core.close();
   return 0;
 }
 
-async function openCore(env: Env): Promise<{ core: Core; log: Log }> {
+async function openCore(env: Env, metrics: Metrics): Promise<{ core: Core; log: Log }> {
   const { printable, readCoreConfig, startCore } = await import('../core/main.ts');
   const config = readCoreConfig(env);
   const log = openLog({ role: 'core', level: config.logLevel });
   log.info(printable(config), 'starting');
   try {
-    return { core: await startCore(config, log), log };
+    return { core: await startCore(config, log, { metrics }), log };
   } catch (error) {
     throw coreFailure(error, config.dataDir);
   }
@@ -60,12 +68,12 @@ async function openCore(env: Env): Promise<{ core: Core; log: Log }> {
 
 async function openGateway(
   config: GatewayConfig,
-  { core, handOver }: { core: Core; handOver: HandOver },
+  { core, ...rest }: { core: Core; handOver: HandOver; metrics: Metrics },
 ) {
   try {
     const log = openLog({ role: 'gateway', level: config.logLevel });
     const gatewayToken = gatewayTokenOf(config);
-    return await startGateway(config, { clients: core.clients, gatewayToken, log, handOver });
+    return await startGateway(config, { clients: core.clients, gatewayToken, log, ...rest });
   } catch (error) {
     // The next start is not the first: a key that is not shown now is lost.
     if (core.firstStart?.isPreset === false) process.stdout.write(facts(core.firstStart));

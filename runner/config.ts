@@ -6,7 +6,16 @@ import { readFileSync } from 'node:fs';
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
-import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
+import {
+  ConfigError,
+  choice,
+  type Env,
+  integer,
+  list,
+  type Place,
+  place,
+  text,
+} from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
 import { type Upstream, upstreamOf } from '../proto/proxies.ts';
 
@@ -49,6 +58,8 @@ export type Config = {
   allow: BlockList;
   /** TABERN_LOG_LEVEL, info. */
   logLevel: Level;
+  /** TABERN_METRICS_LISTEN, none: as of the gateway. */
+  metricsListen: Place | undefined;
   /** The whole environment, for what npm reads of it. */
   env: Env;
 };
@@ -80,6 +91,7 @@ export function readConfig(env: Env = process.env): Config {
     proxy: proxyOf(env),
     adLists: text(env, 'TABERN_AD_LISTS') === undefined ? [EASYLIST] : list(env, 'TABERN_AD_LISTS'),
     allow: cidrs(env, 'TABERN_BROWSER_ALLOW_CIDRS'),
+    metricsListen: place(env, 'TABERN_METRICS_LISTEN'),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     env,
   };

@@ -45,6 +45,8 @@ export function openLeases(options: {
   leaseMs: number;
   log: Log;
   now: () => number;
+  /** Told to core with each renewal. */
+  isBrowserFailing?: (() => boolean) | undefined;
   /** A newer instance of this runner has registered. */
   onSuperseded(): void;
   signal: AbortSignal;
@@ -56,7 +58,8 @@ export function openLeases(options: {
   const renew = async (leaseIds: string[]): Promise<void> => {
     const sureUntil = now() + 2 * leaseMs;
     try {
-      const request = { ...runner, leaseIds };
+      const browserFailed = options.isBrowserFailing?.();
+      const request = { ...runner, leaseIds, browserFailed };
       const kept = await clients.runners.renewLeases(request, { ...call, timeoutMs: leaseMs });
       const known = new Set(kept.leaseIds);
       for (const id of leaseIds) {

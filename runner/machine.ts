@@ -3,6 +3,7 @@
  */
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
+import type { Metrics } from '../proto/metrics.ts';
 import { openEncoder } from './chrome/encoder.ts';
 import { type Engines, findEngines } from './chrome/find.ts';
 import { type Chrome, launchChrome } from './chrome/launch.ts';
@@ -13,6 +14,8 @@ import { type Hosts, openHosts } from './hosts.ts';
 import { canNest } from './jail/bwrap.ts';
 import { openEgress } from './jail/egress.ts';
 import { type Jail, openJail } from './jail/ladder.ts';
+import { watchLaunches } from './launches.ts';
+import { watchPool } from './metrics.ts';
 import { openOutlet } from './outlet.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
 import { findRuntime, RuntimeNotFound } from './runtime.ts';
@@ -30,6 +33,8 @@ export type Machine = {
   hosts: Hosts;
   recordings: Recordings;
   runDir: string;
+  /** Whether the newest start of a Chrome has failed. */
+  isBrowserFailing(): boolean;
 };
 
 /**
@@ -39,10 +44,11 @@ export type Machine = {
 export async function openMachine(options: {
   config: Config;
   log: Log;
+  metrics: Metrics;
   runDir: string;
   closing: AsyncDisposableStack;
 }): Promise<Machine> {
-  const { config, log, runDir, closing } = options;
+  const { config, log, metrics, runDir, closing } = options;
   const { allow, dataDir } = config;
   const jail = await openJail({ sandbox: config.sandbox, log });
   const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
@@ -71,14 +77,16 @@ export async function openMachine(options: {
       ...wanted,
     });
   };
-  await probe(launch, log);
+  const launches = closing.use(watchLaunches({ launch, log, metrics }));
+  await probe(launches.launch, log);
   const chromes = openChromePool({
-    launch,
+    launch: launches.launch,
     stocks: stocksOf(engines, config),
     max: config.invocationsMax + config.sessionsMax,
     log,
   });
   closing.defer(() => chromes.close());
+  watchPool(metrics, chromes);
   const outlet = openOutlet({ allow, log });
   const hosts = openHosts({ jail, runtime, runDir, spares: config.hostSpares, outlet, log });
   closing.use(hosts);
@@ -91,7 +99,8 @@ export async function openMachine(options: {
     log,
   });
   const recordings = closing.use(openRecordings({ encoder, runDir, log }));
-  return { jail, engines, chromes, hosts, recordings, runDir };
+  const isBrowserFailing = (): boolean => launches.isFailing;
+  return { jail, engines, chromes, hosts, recordings, runDir, isBrowserFailing };
 }
 
 /** Invocations' first. One engine for both keeps the spares of both. */

@@ -33,6 +33,7 @@ import { JailError } from './jail/ladder.ts';
 import { openLeases } from './leases.ts';
 import { workLoop } from './loop.ts';
 import { type Machine, OperatorError, openMachine } from './machine.ts';
+import { runnerMetrics } from './metrics.ts';
 import { followReleases } from './releases.ts';
 import { isPassing } from './run-log.ts';
 import { runnerId } from './runner-id.ts';
@@ -95,7 +96,8 @@ async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
     clients: remoteClients(channel),
     call: { metadata: { authorization: `Bearer ${config.token}` } },
   };
-  const machine = await openMachine({ config, log, runDir, closing });
+  const metrics = await runnerMetrics(config.metricsListen, log, closing);
+  const machine = await openMachine({ config, log, metrics, runDir, closing });
   await lease({ config, log, ends, core, machine });
 }
 
@@ -124,7 +126,8 @@ async function lease(options: {
   const asked = AbortSignal.any([ends.asked, superseded.signal]);
   const stopped = AbortSignal.any([ends.stopped, superseded.signal]);
   const own = { ...core, runner, log, onSuperseded: () => superseded.abort() };
-  const leases = openLeases({ ...own, leaseMs, now, signal: over.signal });
+  const { isBrowserFailing } = machine;
+  const leases = openLeases({ ...own, leaseMs, now, isBrowserFailing, signal: over.signal });
   log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
 
   const releases = followReleases({ ...own, leases, signal: over.signal });

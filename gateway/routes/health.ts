@@ -6,6 +6,7 @@ import type { RouterMiddleware } from '@koa/router';
 import { asFault, Fault } from '../../proto/errors.ts';
 import type { Clients } from '../../proto/services.ts';
 import type { State } from '../auth.ts';
+import { FAILURE } from './openapi-parts.ts';
 
 /** A core that takes longer is not healthy. Ours. */
 const CORE_TIMEOUT_MS = 1_000;
@@ -27,14 +28,44 @@ export function health(clients: Clients): RouterMiddleware<State> {
   };
 }
 
-/** Its part of the OpenAPI description. */
+const HEALTHY = {
+  type: 'object',
+  required: ['status'],
+  additionalProperties: false,
+  properties: { status: { const: 'ok' } },
+};
+const READY = {
+  type: 'object',
+  required: ['status', 'checks'],
+  additionalProperties: false,
+  properties: {
+    status: { const: 'ready' },
+    checks: { type: 'object', additionalProperties: { const: 'ok' } },
+  },
+};
+
+/** Its part of the OpenAPI description, with that of ready.ts. */
 export const HEALTH_PATHS = {
   '/healthz': {
     get: {
       operationId: 'health',
       summary: 'Answers 200 when the service is ready.',
       security: [],
-      responses: { 200: { description: 'Ready.' }, 503: { description: 'Not ready.' } },
+      responses: {
+        200: { description: 'Ready.', content: { 'application/json': { schema: HEALTHY } } },
+        default: FAILURE,
+      },
+    },
+  },
+  '/readyz': {
+    get: {
+      operationId: 'ready',
+      summary: 'Answers 200 when there is room, a runner and a browser for new work.',
+      security: [],
+      responses: {
+        200: { description: 'Ready.', content: { 'application/json': { schema: READY } } },
+        default: FAILURE,
+      },
     },
   },
 };

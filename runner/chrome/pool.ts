@@ -26,6 +26,8 @@ export type ChromePool = {
    * Waits while `max` are taken. Throws when Chrome does not start, or with the signal's reason.
    */
   take(options: TakeOptions, signal: AbortSignal): Promise<Chrome>;
+  /** How many are with somebody, and how many are up in all. */
+  counts(): { taken: number; up: number };
   /** Ends every Chrome, taken or spare; settles when all are gone. */
   close(): Promise<void>;
 };
@@ -44,6 +46,7 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
   const alive = new Set<Chrome>();
   const starting = new Set<Promise<unknown>>();
   const closing = new AbortController();
+  let taken = 0;
 
   const start = async (options: TakeOptions): Promise<Chrome> => {
     const started = launch(options);
@@ -80,13 +83,18 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
           await chrome.close();
           throw either.reason;
         }
-        void chrome.exited.then(slots.give);
+        taken += 1;
+        void chrome.exited.then(() => {
+          taken -= 1;
+          slots.give();
+        });
         return chrome;
       } catch (error) {
         slots.give();
         throw error;
       }
     },
+    counts: () => ({ taken, up: alive.size }),
     async close() {
       closing.abort(new Error('the pool of Chromes is closed'));
       await Promise.all(starting);

@@ -15,7 +15,8 @@ const test = suite('core/disk');
 
 const MIB = 1 << 20;
 const log = openLog({ role: 'core', level: 'silent' });
-const rule: DiskRule = { reserveBytes: MIB, lowBytes: 4 * MIB, highBytes: 8 * MIB, periodMs: 5 };
+const marks = { lowBytes: 4 * MIB, highBytes: 8 * MIB };
+const rule: DiskRule = { reserveBytes: MIB, ...marks, periodMs: 5 };
 
 test('what runs ends on a full disk, new work is refused, and all is well again after', async () => {
   await using dir = tempDirectory();
@@ -28,7 +29,7 @@ test('what runs ends on a full disk, new work is refused, and all is well again 
   assert.equal(JSON.parse(stdout), { ...expected, status: 'COMPLETED', claims: 1 });
 });
 
-test('between the two marks nothing changes: what was roomy stays so, what was low too', async () => {
+test('between the two marks nothing changes: roomy stays roomy, low stays low', async () => {
   await using dir = tempDirectory();
   let freeBytes = 6 * MIB;
   const options = { dir: dir.path, log, rule, freeOf: () => freeBytes };

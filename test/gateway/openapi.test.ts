@@ -22,7 +22,7 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
   const expected = operationsOf(readContract()).map((one) => `${one.verb} ${camel(one.template)}`);
   const content = '/v1/contexts/{id}/content';
   const byHand = [
-    ...['get /healthz', 'get /openapi.json', 'post /v1/functions/builds'],
+    ...['get /healthz', 'get /readyz', 'get /openapi.json', 'post /v1/functions/builds'],
     ...[`get ${content}`, `put ${content}`],
     ...['get /v1/sessions/{sessionId}/downloads', 'post /v1/sessions/{id}/uploads'],
     ...['post /v1/extensions', 'post /v1/sessions/start'],
