@@ -1,8 +1,8 @@
 /**
  * Gives memory back when a process comes to rest. V8 keeps what a start or a burst of work took for
- * as long as nobody asks it for more: some 40 MB of a `tabern serve` that is ready, for days. So the
- * heap is collected and given back once this thread has done next to nothing for a while; and again
- * only when it has worked in between.
+ * as long as nobody asks it for more: some 40 MB of a `tabern serve` that is ready, for days. So
+ * the heap is collected and given back once this thread has done next to nothing for a while; and
+ * again only when it has worked in between.
  *   working --a quiet look--> resting (collected) --a busy look--> working
  */
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';

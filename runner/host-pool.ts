@@ -1,7 +1,8 @@
 /**
  * Hosts by project. A spare is ready and belongs to nobody; a claim makes it a project's until it
  * ends. A host that ended is forgotten; one that shall take no more runs ends when its last run is
- * over; one without runs ends after a while.
+ * over; one without runs ends after a while. Spares take memory that a service at rest has better
+ * uses for: there are some from the first use on, until there was none for long.
  */
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
@@ -15,6 +16,8 @@ import type { Runtime } from './runtime.ts';
 const RUNS_MAX = 4;
 /** Ours: a project that is used again within it finds its threads warm. */
 const IDLE_MS = 60_000;
+/** Ours: how long after the last use spares wait for another. A start costs its run 0.1 s. */
+const SPARES_KEPT_MS = 900_000;
 /** Ours: before a spare is tried again that did not start. */
 const SPARE_RETRY_MS = 5_000;
 
@@ -24,8 +27,9 @@ export type HostsOptions = {
   runtime: Runtime;
   /** Of this runner instance; hosts make their directories in it. */
   runDir: string;
-  /** Ready hosts that wait for a project. */
+  /** Ready hosts that wait for a project, while hosts are in use. */
   spares: number;
+  sparesKeptMs?: number;
   /** The way of handlers to the internet; none when absent. */
   outlet?: Outlet | undefined;
   log: Log;
@@ -42,12 +46,13 @@ export class HostPool {
   /** Starts under way: a second run of a project waits for the first one's host. */
   readonly #starting = new Map<string, Promise<Entry>>();
   #sparesStarting = 0;
+  /** Runs while hosts are in use. */
+  #inUse: NodeJS.Timeout | undefined;
   #count = 0;
   #isClosed = false;
 
   constructor(options: HostsOptions) {
     this.#options = options;
-    this.#refill();
   }
 
   /** A host of this project with a thread for one run; give it back with release. */
@@ -72,9 +77,25 @@ export class HostPool {
 
   /** A host that has run nothing and belongs to the caller alone. */
   async fresh(): Promise<HostProcess> {
+    this.#use();
     const spare = this.#spares.shift();
-    this.#refill();
-    return spare?.isUsable() === true ? spare : await this.#start();
+    try {
+      return spare?.isUsable() === true ? spare : await this.#start();
+    } finally {
+      this.#refill(); // behind the one that is waited for
+    }
+  }
+
+  /** All that run or start. */
+  processes(): number {
+    return this.#alive.size + this.#sparesStarting;
+  }
+
+  /** Nobody has asked for a host for long. */
+  rest(): void {
+    clearTimeout(this.#inUse);
+    this.#inUse = undefined;
+    for (const host of this.#spares) host.kill('nobody asks for hosts');
   }
 
   threads(): number {
@@ -83,6 +104,7 @@ export class HostPool {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    clearTimeout(this.#inUse);
     for (const { idle } of this.#entries) clearTimeout(idle);
     for (const host of this.#alive) host.kill('the runner is ending');
     await Promise.all([...this.#alive].map((host) => host.ended));
@@ -126,12 +148,22 @@ export class HostPool {
     return host;
   }
 
+  #use(): void {
+    clearTimeout(this.#inUse);
+    const { sparesKeptMs = SPARES_KEPT_MS } = this.#options;
+    this.#inUse = setTimeout(() => this.rest(), sparesKeptMs).unref();
+  }
+
   /** Starts what is missing of the spares, in the background. */
   #refill(): void {
-    while (!this.#isClosed && this.#spares.length + this.#sparesStarting < this.#options.spares) {
+    const isWanted = () => !this.#isClosed && this.#inUse !== undefined;
+    while (isWanted() && this.#spares.length + this.#sparesStarting < this.#options.spares) {
       this.#sparesStarting += 1;
       this.#start()
-        .then((host) => void this.#spares.push(host))
+        .then((host) => {
+          this.#spares.push(host);
+          if (!isWanted()) host.kill('nobody asks for hosts');
+        })
         .catch((error: unknown) => {
           if (this.#isClosed) return;
           this.#options.log.error({ error: String(error) }, 'a spare function host did not start');

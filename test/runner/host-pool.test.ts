@@ -1,0 +1,61 @@
+/** When there are spares, in the real jail. What a host does is in hosts.test.ts. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../proto/log.ts';
+import { HostPool } from '../../runner/host-pool.ts';
+import { openJail } from '../../runner/jail/ladder.ts';
+import { node } from '../../runner/runtime.ts';
+import { until } from '../support/poll.ts';
+
+const test = suite('runner/host-pool');
+const log = openLog({ role: 'test', level: 'silent' });
+
+async function openPool(options: { spares: number; sparesKeptMs?: number }) {
+  const runDir = await mkdtemp(join(tmpdir(), 'pool-'));
+  const jail = await openJail({ sandbox: 'auto', log });
+  const pool = new HostPool({ jail, runtime: node(), runDir, log, ...options });
+  return {
+    pool,
+    async [Symbol.asyncDispose]() {
+      await pool.close();
+      await rm(runDir, { recursive: true, force: true });
+    },
+  };
+}
+
+test('there is no spare before the first use, and one after it', async () => {
+  await using yard = await openPool({ spares: 1 });
+  assert.is(yard.pool.processes(), 0);
+  const first = await yard.pool.fresh();
+  await until(() => yard.pool.processes() === 2);
+  assert.ok(first.isUsable());
+});
+
+test('without spares nothing runs that nobody asked for', async () => {
+  await using yard = await openPool({ spares: 0 });
+  await yard.pool.fresh();
+  assert.is(yard.pool.processes(), 1);
+});
+
+test('spares end when nobody asks for hosts, and come again with a use', async () => {
+  await using yard = await openPool({ spares: 1 });
+  const first = await yard.pool.fresh();
+  await until(() => yard.pool.processes() === 2);
+  yard.pool.rest();
+  await until(() => yard.pool.processes() === 1);
+  const second = await yard.pool.fresh();
+  assert.is.not(second, first);
+  await until(() => yard.pool.processes() === 3);
+  assert.ok(first.isUsable() && second.isUsable());
+});
+
+test('a use is forgotten after its time: what starts later leaves no spare', async () => {
+  await using yard = await openPool({ spares: 1, sparesKeptMs: 1 });
+  await yard.pool.fresh(); // takes longer
+  assert.is(yard.pool.processes(), 1);
+});
+
+test.run();
