@@ -19,7 +19,7 @@ export function liveView(options: {
 }): Pick<Service<typeof SessionServiceService, ProjectCaller>, 'getLiveView'> {
   const { store, tokens, now } = options;
   return {
-    async getLiveView({ id, expiresIn }, { projectId }) {
+    async getLiveView({ id, expiresIn }, { projectId, keyId }) {
       const lifeMs = expiresIn === undefined ? undefined : checkedLife(expiresIn);
       const session = await store.getSession({ id: pathId('id', id), projectId });
       if (!session) throw notFound('Session', id);
@@ -30,7 +30,8 @@ export function liveView(options: {
         throw new Fault('SESSION_ENDED', 'The session has ended.');
       }
       const expiresAt = lifeMs === undefined ? session.expiresAt : now() + lifeMs;
-      const token = tokens.of({ sessionId: session.id, expiresAt: new Date(expiresAt) });
+      const view = { sessionId: session.id, expiresAt: new Date(expiresAt) };
+      const token = tokens.of(keyId === undefined ? view : { ...view, keyId });
       return {
         // With a query, as users append `&navbar=false`.
         debuggerUrl: `/live?token=${token}`,

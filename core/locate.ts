@@ -5,18 +5,18 @@ import type {
   SessionServiceService,
 } from '../proto/gen/tabern/v1/sessions.pb.ts';
 import type { MachineCaller, Service } from './call.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import type { Signed, SigningKeys } from './signing-keys.ts';
 import type { Store } from './store/types.ts';
 
 /** Reads a live view's token; undefined for one that is not ours. */
-export type ReadViewToken = (token: string) => { sessionId: string; expiresAt: Date } | undefined;
+export type ReadViewToken = (token: string) => (Signed & { expiresAt: Date }) | undefined;
 
 export function locateService({
   store,
   signingKeys,
   readViewToken,
 }: {
-  store: Pick<Store, 'locateSession'>;
+  store: Pick<Store, 'locateSession' | 'getApiKey'>;
   signingKeys: SigningKeys;
   readViewToken: ReadViewToken;
 }): Service<Pick<typeof SessionServiceService, 'locateSession'>, MachineCaller> {
@@ -27,7 +27,7 @@ export function locateService({
           return locate(signingKeys.read(credential.value), undefined);
         case 'viewToken': {
           const view = readViewToken(credential.value);
-          return locate(view?.sessionId, view?.expiresAt);
+          return locate(view, view?.expiresAt);
         }
         case undefined:
           throw invalidField('credential', 'must be given.');
@@ -36,11 +36,11 @@ export function locateService({
   };
 
   async function locate(
-    sessionId: string | undefined,
+    signed: Signed | undefined,
     expiresAt: Date | undefined,
   ): Promise<LocateSessionResponse> {
-    const found = sessionId === undefined ? undefined : await store.locateSession(sessionId);
-    if (sessionId === undefined || !found) {
+    const found = signed && (await store.locateSession(signed.sessionId));
+    if (!found || !(await isGood(signed.keyId))) {
       throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
     }
     const { status, address, isReleased } = found;
@@ -50,7 +50,15 @@ export function locateService({
       throw new Fault('BROWSER_FAILED', 'The runner of this session takes no connections.');
     }
     const place = status === 'PENDING' ? '' : (address ?? '');
+    const { sessionId, keyId: apiKeyId = '' } = signed;
     const signingKey = signingKeys.of(sessionId);
-    return { sessionId, status, address: place, signingKey, expiresAt };
+    return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId };
+  }
+
+  /** Whether the API key that it was given to is good. */
+  async function isGood(keyId: string | undefined): Promise<boolean> {
+    if (keyId === undefined) return true;
+    const key = await store.getApiKey(keyId);
+    return key !== undefined && key.revokedAt === null;
   }
 }

@@ -4,10 +4,10 @@
  */
 import { invalidField } from '../proto/errors.ts';
 import type {
-  AwaitReleasesRequest,
   CompleteSessionRequest,
   RunnerServiceService,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { Call } from '../proto/rpc.ts';
 import type { MachineCaller, Service } from './call.ts';
 import { cutUtf8 } from './delivery/envelope.ts';
 import type { Store } from './store/types.ts';
@@ -15,10 +15,12 @@ import { openWake, waitUntil } from './wake.ts';
 
 /** In bytes. Ours: one sentence for people. */
 const REASON_MAX_BYTES = 1 << 10;
+/** No connection is older: a session lives 6 h at most. */
+const REVOKED_TOLD_MS = 86_400_000;
 
 type Methods = Pick<
   typeof RunnerServiceService,
-  'awaitReleases' | 'startSession' | 'completeSession'
+  'awaitReleases' | 'awaitRevocations' | 'startSession' | 'completeSession'
 >;
 
 export function sessionLeases({
@@ -31,17 +33,16 @@ export function sessionLeases({
   closing: AbortSignal;
 }): Service<Methods, MachineCaller> {
   return {
-    async awaitReleases(request, { call }) {
-      const until = waitUntil(call, request.waitMs);
-      for (;;) {
-        // Listening begins before looking: a release that comes between is not missed.
-        using wake = openWake(store, 'releases');
-        const leaseIds = await store.releasedLeases(request);
-        const waitMs = until - performance.now();
-        if (isNews(request, leaseIds) || waitMs <= 0 || closing.aborted) return { leaseIds };
-        if (call.signal.aborted) throw call.signal.reason;
-        await wake.wait(waitMs, AbortSignal.any([call.signal, closing]));
-      }
+    async awaitReleases({ knownLeaseIds, waitMs, ...holder }, { call }) {
+      const look = () => store.releasedLeases(holder);
+      const leaseIds = await news('releases', { look, known: knownLeaseIds, waitMs, call });
+      return { leaseIds };
+    },
+
+    async awaitRevocations({ knownKeyIds, waitMs }, { call }) {
+      const look = () => store.revokedKeys(now() - REVOKED_TOLD_MS);
+      const keyIds = await news('revocations', { look, known: knownKeyIds, waitMs, call });
+      return { keyIds };
     },
 
     async startSession({ leaseId, startMs }) {
@@ -60,11 +61,26 @@ export function sessionLeases({
       return { accepted: await store.completeSession({ leaseId, ...outcome, at: now() }) };
     },
   };
-}
 
-function isNews({ knownLeaseIds }: AwaitReleasesRequest, leaseIds: string[]): boolean {
-  const known = new Set(knownLeaseIds);
-  return leaseIds.some((id) => !known.has(id));
+  /** What there is, as soon as one of it is not known. */
+  async function news(
+    topic: 'releases' | 'revocations',
+    asked: { look: () => Promise<string[]>; known: string[]; waitMs: number; call: Call },
+  ): Promise<string[]> {
+    const { look, waitMs, call } = asked;
+    const known = new Set(asked.known);
+    const until = waitUntil(call, waitMs);
+    for (;;) {
+      // Listening begins before looking: what comes between is not missed.
+      using wake = openWake(store, topic);
+      const found = await look();
+      const leftMs = until - performance.now();
+      const isNews = found.some((id) => !known.has(id));
+      if (isNews || leftMs <= 0 || closing.aborted) return found;
+      if (call.signal.aborted) throw call.signal.reason;
+      await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
+    }
+  }
 }
 
 function statusOf(end: CompleteSessionRequest['end']): 'COMPLETED' | 'TIMED_OUT' | 'ERROR' {

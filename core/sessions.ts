@@ -47,15 +47,17 @@ export type SessionMethods = Pick<
 export function sessionService(options: SessionOptions): Service<SessionMethods, ProjectCaller> {
   const { store, signingKeys } = options;
   const find = sessionFinder(store);
-  const shown = (row: SessionRow) => toProto(row, isLive(row) ? signingKeys : undefined);
+  const shown = (row: SessionRow, { keyId }: ProjectCaller) =>
+    toProto(row, isLive(row) ? signingKeys.of(row.id, keyId) : undefined);
 
   return {
-    async createSession({ projectId: given, ...request }, { projectId, call }) {
+    async createSession({ projectId: given, ...request }, caller) {
+      const { projectId, call } = caller;
       checkProject(given, projectId);
       const created = await store.createSession(await wanted(options, request, projectId));
       const { id } = created;
       try {
-        return { session: shown(await ready(options, created, call)) };
+        return { session: shown(await ready(options, created, call), caller) };
       } catch (error) {
         // Nobody has heard of it, or it failed: it must not hold a slot.
         await store.releaseSession({ id, projectId, at: options.now() });
@@ -70,13 +72,13 @@ export function sessionService(options: SessionOptions): Service<SessionMethods,
     },
 
     async getSession({ id }, caller) {
-      return { session: shown(await find(id, caller)) };
+      return { session: shown(await find(id, caller), caller) };
     },
 
     async updateSession({ id, status, projectId }, caller) {
       checkProject(projectId, caller.projectId);
       if (status !== 'REQUEST_RELEASE') throw invalidField('status', 'must be REQUEST_RELEASE.');
-      return { session: shown(await release(options, id, caller)) };
+      return { session: shown(await release(options, id, caller), caller) };
     },
 
     async deleteSession({ id }, caller) {
@@ -180,8 +182,7 @@ function isLive({ status }: ListedSession): boolean {
 }
 
 /** With the addresses that drive it, where it has some. The gateway makes them absolute. */
-function toProto(row: ListedSession, signingKeys?: SigningKeys): Session {
-  const signingKey = signingKeys?.of(row.id);
+function toProto(row: ListedSession, signingKey?: string): Session {
   return {
     id: row.id,
     createdAt: new Date(row.createdAt),

@@ -1,18 +1,20 @@
 /**
  * Tokens of live views: whoever has one may see and drive one session until it expires or the
  * session ends, without a key. Signed, not stored:
- *   base64url(the session's uuid, 16 bytes | expiry in ms since 1970, 8 | HMAC-SHA-256 of both, 32)
+ *   base64url(the session's uuid, 16 bytes | expiry in ms since 1970, 8 | HMAC-SHA-256, 32)
+ * with the public part of the API key that it was given to, and ends with, in front of the HMAC: 8.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../proto/errors.ts';
 import type { Sealer } from './seal.ts';
 
 const ID_BYTES = 16;
-const BODY_BYTES = ID_BYTES + 8;
-/** 56 bytes in base64url. */
-const TOKEN = /^[\w-]{75}$/;
+const KEY_AT = ID_BYTES + 8;
+const BODY_BYTES = KEY_AT + 8;
+/** 64 bytes in base64url. */
+const TOKEN = /^[\w-]{86}$/;
 
-export type View = { sessionId: string; expiresAt: Date };
+export type View = { sessionId: string; expiresAt: Date; keyId?: string };
 
 export type ViewTokens = {
   of(view: View): string;
@@ -28,10 +30,11 @@ export function viewTokens(sealer: Sealer, now: () => number): ViewTokens {
   const signed = (body: Buffer): string =>
     Buffer.concat([body, createHmac('sha256', key).update(body).digest()]).toString('base64url');
   return {
-    of({ sessionId, expiresAt }) {
+    of({ sessionId, expiresAt, keyId = '' }) {
       const body = Buffer.alloc(BODY_BYTES);
       body.write(sessionId.replaceAll('-', ''), 'hex');
       body.writeBigUInt64BE(BigInt(expiresAt.getTime()), ID_BYTES);
+      body.write(keyId, KEY_AT, 'latin1');
       return signed(body);
     },
     read(token) {
@@ -44,7 +47,9 @@ export function viewTokens(sealer: Sealer, now: () => number): ViewTokens {
         throw new Fault('URL_EXPIRED', 'The live view has expired. Ask for another.');
       }
       const sessionId = uuid(body.toString('hex', 0, ID_BYTES));
-      return { sessionId, expiresAt: new Date(expiresAt) };
+      const keyId = body.toString('latin1', KEY_AT).replaceAll('\0', '');
+      const view = { sessionId, expiresAt: new Date(expiresAt) };
+      return keyId === '' ? view : { ...view, keyId };
     },
   };
 }

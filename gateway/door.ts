@@ -23,6 +23,8 @@ export type Place = {
   signingKey: string;
   /** When a view's token stops to work; undefined for a signing key. */
   expiresAt: Date | undefined;
+  /** Public part of the API key that the credential was given to; empty: none. */
+  apiKeyId: string;
 };
 
 export type Credential = NonNullable<LocateSessionRequest['credential']>;

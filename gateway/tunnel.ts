@@ -128,14 +128,16 @@ function checkHandshake({ method, headers }: IncomingMessage): void {
   }
 }
 
-function keyOf({ signingKey }: Place): string {
-  return `signingKey=${encodeURIComponent(signingKey)}`;
+/** With the API key that the connection ends with. */
+function keyOf({ signingKey, apiKeyId }: Place): string {
+  const key = `signingKey=${encodeURIComponent(signingKey)}`;
+  return apiKeyId === '' ? key : `${key}&apiKeyId=${encodeURIComponent(apiKeyId)}`;
 }
 
 /** As it was asked for, but with the key of the door for the token. */
 function viewPath({ searchParams }: URL, place: Place): string {
   const rest = new URLSearchParams(searchParams);
-  for (const name of ['token', 'signingKey', 'until']) rest.delete(name);
+  for (const name of ['token', 'signingKey', 'apiKeyId', 'until']) rest.delete(name);
   if (place.expiresAt) rest.set('until', String(place.expiresAt.getTime()));
   return `/view?${keyOf(place)}&${rest}`;
 }

@@ -1,6 +1,7 @@
 /**
  * The door by which gateways reach this runner's sessions. It trusts nothing but the signing key of
- * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=:
+ * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=, an
+ * upgrade with &apiKeyId=, too: the public part of the API key with which it ends.
  *   upgrade /connect, /   the session's relay
  *   upgrade /view         its live view (chrome/live.ts); &target=<target id>, or the active page;
  *                         &until=<ms since 1970>, when it ends
@@ -17,6 +18,7 @@ import type { Chrome } from './chrome/launch.ts';
 import { openPages } from './chrome/pages.ts';
 import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed.ts';
 import { answerRefusal, refuse } from './refusal.ts';
+import { openRevocations, type Revocations } from './revocations.ts';
 import type { PutUpload, ServeView } from './session.ts';
 
 /** As much of a session as the door uses. */
@@ -47,6 +49,8 @@ export type Door = AsyncDisposable & {
   expect(signingKey: string): Disposable;
   /** Serves a connection that a gateway on this machine has accepted and handed over. */
   serve(socket: Socket): void;
+  /** Closes what these API keys opened. */
+  revoke: Revocations['revoke'];
 };
 
 export async function openDoor(options: {
@@ -55,8 +59,14 @@ export async function openDoor(options: {
   log: Log;
 }): Promise<Door> {
   const { where, log } = options;
+  const revocations = openRevocations();
   const { admit, expect, serve, ...server } = await openKeyed<Admitted>(where, {
-    upgrade: welcome,
+    upgrade(session, upgrade) {
+      const keyId = upgrade.url.searchParams.get('apiKeyId');
+      const isGood = keyId === null || revocations.admit(keyId, upgrade.socket);
+      if (isGood) welcome(session, upgrade);
+      else refuse(upgrade.socket, 401, 'Invalid signing key.');
+    },
     answer: (session, exchange) => answer(session, exchange, log),
     // a gateway has asked core just now: the session has ended since
     stranger: { statusCode: 410, message: 'The session has ended.' },
@@ -64,7 +74,7 @@ export async function openDoor(options: {
   if (typeof where === 'string') await chmod(where, 0o600);
   return {
     address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
-    ...{ admit, expect, serve },
+    ...{ admit, expect, serve, revoke: revocations.revoke },
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

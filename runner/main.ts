@@ -34,7 +34,7 @@ import { openLeases } from './leases.ts';
 import { workLoop } from './loop.ts';
 import { type Machine, OperatorError, openMachine } from './machine.ts';
 import { runnerMetrics } from './metrics.ts';
-import { followReleases } from './releases.ts';
+import { followNews } from './news.ts';
 import { isPassing } from './run-log.ts';
 import { runnerId } from './runner-id.ts';
 import { CONNECT_MS, IDLE_MS } from './session-life.ts';
@@ -130,7 +130,7 @@ async function lease(options: {
   const leases = openLeases({ ...own, leaseMs, now, isBrowserFailing, signal: over.signal });
   log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
 
-  const releases = followReleases({ ...own, leases, signal: over.signal });
+  const news = followNews({ ...own, leases, door, signal: over.signal });
   const shared = { ...own, leases, signal: asked };
   const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
   const filters = openFilters({ lists: config.adLists, now });
@@ -175,7 +175,7 @@ async function lease(options: {
     }),
   ]);
   over.abort();
-  await Promise.all([leases.renewing, releases]);
+  await Promise.all([leases.renewing, news]);
   if (superseded.signal.aborted) throw new SupersededError();
 }
 

@@ -22,9 +22,9 @@ test('a running session has links with a token in their query', async () => {
   await using app = await boot();
   const id = await sessionAt(app, 'RUNNING');
   const links = await app.clients.sessions.getLiveView({ id }, app.asProject);
-  assert.match(links.debuggerUrl, /^\/live\?token=[\w-]{75}$/);
-  assert.match(links.debuggerFullscreenUrl, /^\/live\?token=[\w-]{75}&navbar=false$/);
-  assert.match(links.wsUrl, /^\/view\?token=[\w-]{75}$/);
+  assert.match(links.debuggerUrl, /^\/live\?token=[\w-]{86}$/);
+  assert.match(links.debuggerFullscreenUrl, /^\/live\?token=[\w-]{86}&navbar=false$/);
+  assert.match(links.wsUrl, /^\/view\?token=[\w-]{86}$/);
   assert.equal(links.pages, []);
 });
 

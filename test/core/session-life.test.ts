@@ -18,7 +18,7 @@ const test = suite('core/session-life');
 test('a session is answered when its Chrome runs, with all that is needed', async () => {
   await using app = await openSessions();
   const creating = app.create({ timeout: 120, keepAlive: true, userMetadata: { a: 'b' } });
-  const { leaseId, signingKey, ...work } = await app.take();
+  const { leaseId, signingKey: ofDoor, ...work } = await app.take();
   const { sessionId } = work;
   assert.is((await app.read(sessionId)).status, 'PENDING', 'a renewal alone does not start it');
   app.clock.advance(2_000);
@@ -33,7 +33,8 @@ test('a session is answered when its Chrome runs, with all that is needed', asyn
     sessionParamsJson: '{"timeout":120,"keepAlive":true,"userMetadata":{"a":"b"}}',
     ...{ context: undefined, extension: undefined },
   });
-  const { createdAt, updatedAt, ...shown } = session;
+  const { createdAt, updatedAt, signingKey, ...shown } = session;
+  assert.is.not(signingKey, ofDoor, 'it ends with its API key');
   assert.is(createdAt?.getTime(), startMs - 2_000);
   assert.is(updatedAt?.getTime(), startMs + 500);
   assert.equal(shown, {
@@ -42,7 +43,7 @@ test('a session is answered when its Chrome runs, with all that is needed', asyn
     ...{ endedAt: undefined, contextId: undefined, region: 'us-west-2' },
     userMetadata: { a: 'b' },
     ...{ connectUrl: `/connect?signingKey=${signingKey}`, seleniumRemoteUrl: '/webdriver' },
-    ...{ signingKey, endReason: undefined },
+    endReason: undefined,
   });
   assert.equal(await app.read(sessionId), session, 'the same key each time');
 });

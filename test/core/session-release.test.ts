@@ -136,7 +136,7 @@ test('a key leads to the runner that has the session', async () => {
     );
   const creating = app.create();
   const { leaseId, sessionId, signingKey } = await app.take();
-  const found = { sessionId, signingKey, expiresAt: undefined };
+  const found = { sessionId, signingKey, expiresAt: undefined, apiKeyId: '' };
   assert.equal(await locate(signingKey), { ...found, status: 'PENDING', address: '' });
   await app.begin(leaseId);
   await creating;

@@ -11,8 +11,8 @@ const keys = signingKeys(sealerOf(Buffer.alloc(32, 1)));
 test('a key is always the same, and leads back to its session', () => {
   const [one, two] = [newId(), newId()];
   assert.is(keys.of(one), keys.of(one));
-  assert.is(keys.read(keys.of(one)), one);
-  assert.is(keys.read(keys.of(two)), two);
+  assert.equal(keys.read(keys.of(one)), { sessionId: one });
+  assert.equal(keys.read(keys.of(two)), { sessionId: two });
   assert.is.not(keys.of(one), keys.of(two));
   assert.match(keys.of(one), /^[\w-]{64}$/);
 });
@@ -24,13 +24,24 @@ test('it goes into a URL as it is', () => {
   }
 });
 
-test('a key in which any character differs opens nothing', () => {
-  const key = keys.of(newId());
-  for (let at = 0; at < key.length; at++) {
-    const other = key[at] === 'A' ? 'B' : 'A';
-    assert.is(keys.read(key.slice(0, at) + other + key.slice(at + 1)), undefined, `at ${at}`);
-  }
+test('it names the API key that it was given to, and only that one', () => {
+  const id = newId();
+  const [one, other] = [keys.of(id, 'abcdef01'), keys.of(id, 'abcdef02')];
+  assert.is.not(one, other);
+  assert.equal(keys.read(one), { sessionId: id, keyId: 'abcdef01' });
+  assert.match(one, /^[\w-]{75}$/);
+  assert.is(keys.of(id, ''), keys.of(id));
 });
+
+for (const keyId of ['', 'abcdef01']) {
+  test(`a key in which any character differs opens nothing: ${keyId || 'of none'}`, () => {
+    const key = keys.of(newId(), keyId);
+    for (let at = 0; at < key.length; at++) {
+      const other = key[at] === 'A' ? 'B' : 'A';
+      assert.is(keys.read(key.slice(0, at) + other + key.slice(at + 1)), undefined, `at ${at}`);
+    }
+  });
+}
 
 test('what has another form is no key', () => {
   const key = keys.of(newId());

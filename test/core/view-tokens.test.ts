@@ -16,6 +16,12 @@ test('a token names its session and its expiry', () => {
   assert.equal(tokens.read(tokens.of(view)), view);
 });
 
+test('a token names the API key that it was given to', () => {
+  const tokens = viewTokens(sealer, () => 0);
+  const view = { sessionId: newId(), expiresAt: EXPIRES_AT, keyId: 'abcdef01' };
+  assert.equal(tokens.read(tokens.of(view)), view);
+});
+
 test('a token is no good from its expiry on', () => {
   let now = EXPIRES_AT.getTime() - 1;
   const tokens = viewTokens(sealer, () => now);

@@ -20,7 +20,7 @@ function openLive() {
     if (token !== 'good') throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
     return {
       ...{ sessionId: 's', status: 'RUNNING' as const, address: 'unix:/nowhere' },
-      ...{ signingKey: 'k', expiresAt: new Date(0) },
+      ...{ signingKey: 'k', expiresAt: new Date(0), apiKeyId: '' },
     };
   };
   const getLiveView = async () => ({

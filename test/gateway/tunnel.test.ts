@@ -41,7 +41,9 @@ async function open({ locate, handOver, isFar = false }: Scene = {}) {
   await once(runner, 'listening');
   const { port } = isFar ? (runner.address() as AddressInfo) : { port: 0 };
   const address = isFar ? `127.0.0.1:${port}` : `unix:${path}`;
-  const place: Place = { sessionId: 's', address, signingKey: 'the key', expiresAt: undefined };
+  const place: Place = {
+    ...{ sessionId: 's', address, signingKey: 'the key', expiresAt: undefined, apiKeyId: '' },
+  };
   const tunnels = openTunnels({
     clients: {} as Pick<Clients, 'sessions'>,
     locate: async (_credential, signal) => locate?.(place, signal) ?? place,
@@ -121,6 +123,17 @@ test('a view keeps its parameters, but neither its token nor a time of its own',
       ['until', '4000000000000'],
     ],
   );
+});
+
+test('the door is told which API key a connection ends with', async () => {
+  await using scene = await open({ locate: async (place) => ({ ...place, apiKeyId: 'abcdef01' }) });
+  await connected(`${scene.url}/connect?signingKey=theirs&apiKeyId=zzzzzzzz`);
+  await connected(`${scene.url}/view?token=t&apiKeyId=zzzzzzzz`);
+  for (const { url } of scene.asked) {
+    const { searchParams } = new URL(`ws://x${url}`);
+    assert.equal(searchParams.getAll('apiKeyId'), ['abcdef01']);
+  }
+  assert.is(scene.asked.length, 2);
 });
 
 test('both ways, large and binary, and who does not read is not read for', async () => {

@@ -52,6 +52,6 @@ export type OperatorOps = {
   revokeApiKey(wanted: { id: string; at: number }): ApiKeyRow | undefined;
   /** Writes down a use, to the minute. */
   useApiKey(wanted: { id: string; at: number }): void;
-  /** The keys that were revoked since then, and are not in use any more therefore. */
+  /** The keys that were revoked since then. */
   revokedKeys(since: number): string[];
 };
