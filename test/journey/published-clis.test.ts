@@ -1,6 +1,6 @@
 /**
- * The three published CLIs of the reference interface, unmodified, as a newcomer uses them: a project
- * is made, run here, published, invoked. Their starter is the function; only the page that it reads
+ * The three published CLIs of the reference interface, unmodified, as a newcomer uses them: a
+ * project is made, run here, published, invoked. Their starter is the function; only the page that it reads
  * is one of this file. The service is named where their users name it, in the project's .env.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -22,7 +22,8 @@ const journey = suite('journey/published-clis');
 const BIN = fileURLToPath(new URL('../../node_modules/.bin', import.meta.url));
 
 /** What their starters look for on a page that is not of this machine. */
-const PAGE = `data:text/html,<p class=athing><span class=titleline><a href=%23>The inn</a></span></p>`;
+const LINK = '<span class=titleline><a href=%23>The inn</a></span>';
+const PAGE = `data:text/html,<p class=athing>${LINK}</p>`;
 const THEIRS = 'https://news.ycombinator.com';
 
 type Tool = {
