@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
+import { type KeptDays, keptDays } from './cleaning.ts';
 import { DISABLE_AFTER_MS, type Rule } from './delivery/disable.ts';
 import { RATE_PER_S } from './delivery/pace.ts';
 
@@ -13,7 +14,7 @@ import { RATE_PER_S } from './delivery/pace.ts';
 const API_KEY_MIN = 24;
 const HOUR_MS = 3_600_000;
 
-export type CoreConfig = {
+export type CoreConfig = KeptDays & {
   /** TABERN_DATA: absolute; made with mode 0700. Default ./tabern_data. */
   dataDir: string;
   /**
@@ -42,10 +43,6 @@ export type CoreConfig = {
   webhookRule: Rule;
   /** TABERN_WEBHOOK_RATE, 50: deliveries a second of one webhook. */
   webhookRatePerS: number;
-  /** TABERN_DOWNLOAD_DAYS, 30: how long what pages downloaded is kept. */
-  downloadDays: number;
-  /** TABERN_SESSION_LOG_DAYS, 30: how long protocol logs are kept. */
-  sessionLogDays: number;
   /** TABERN_CRASH_AT, `name:n`: fault tests only. */
   crashAt: string | undefined;
 };
@@ -66,8 +63,7 @@ export function readCoreConfig(env: Env): CoreConfig {
     webhookRatePerS: integer(env, 'TABERN_WEBHOOK_RATE', {
       ...{ default: RATE_PER_S, min: 1, max: 1_000 },
     }),
-    downloadDays: integer(env, 'TABERN_DOWNLOAD_DAYS', { default: 30, min: 1, max: 3_650 }),
-    sessionLogDays: integer(env, 'TABERN_SESSION_LOG_DAYS', { default: 30, min: 1, max: 3_650 }),
+    ...keptDays(env),
     crashAt: crashAt(env),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Throws away what is too old, and what is too much: events of 30 days ago with their deliveries,
+ * Throws away what is too old, and what is too much: events of days ago with their deliveries,
  * and the oldest of what waits for a webhook that takes less than it gets. Once a minute, few rows
  * at a time. spec/webhooks.md 3.9.
  */
@@ -10,7 +10,7 @@ import type { Store } from './store/types.ts';
 /** In milliseconds. Ours: a backlog may pass its limit by what comes in a minute. */
 const PERIOD_MS = 60_000;
 /** In milliseconds. Source: spec/webhooks.md 3.9. */
-const KEPT_MS = 30 * 86_400_000;
+const EVENTS_KEPT_MS = 30 * 86_400_000;
 /** Rows in one operation: others commit in between. Source: spec/webhooks.md 3.9. */
 const BATCH = 500;
 /** Deliveries of one webhook that wait. Source: spec/webhooks.md 3.9. */
@@ -23,6 +23,8 @@ type Options = {
   store: Pick<Store, 'purgeEvents' | 'backlogs' | 'skipBacklog'>;
   log: Log;
   now: () => number;
+  /** How long events are kept, with their deliveries and attempts. */
+  keptMs?: number;
   pendingMax?: number;
 };
 
@@ -57,10 +59,10 @@ export function startJanitor(
 
 /** Cleans once, until nothing is left to clean or the signal aborts. */
 export async function clean(options: Options, signal: AbortSignal): Promise<void> {
-  const { store, log, now, pendingMax = PENDING_MAX } = options;
+  const { store, log, now, keptMs = EVENTS_KEPT_MS, pendingMax = PENDING_MAX } = options;
   const purged = await repeat(signal, () => {
     const at = now();
-    return store.purgeEvents({ before: at - KEPT_MS, at, max: BATCH });
+    return store.purgeEvents({ before: at - keptMs, at, max: BATCH });
   });
   if (purged > 0) log.info({ rows: purged }, 'old events and deliveries were removed');
   for (const webhookId of await store.backlogs(pendingMax)) {

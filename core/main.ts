@@ -15,24 +15,20 @@ import { authenticator, hashOf, newApiKey, newPublicId, type Tokens } from './au
 import { openBlobFiles } from './blobs/files.ts';
 import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
+import { startCleaning } from './cleaning.ts';
 import { schedulerClock } from './clock.ts';
 import type { CoreConfig } from './config.ts';
 import { DISK_RULE, type DiskRule, openDisk } from './disk.ts';
 import { watchCore } from './figures.ts';
-import { fileCleaner } from './file-retention.ts';
 import { startHeartbeat } from './heartbeat.ts';
-import { idempotencyCleaner } from './idempotency.ts';
 import { newId } from './ids.ts';
-import { startJanitor } from './janitor.ts';
 import { openKeyPool } from './keys/pool.ts';
 import { DEFAULT_TIMEOUT } from './operators.ts';
 import { openReadiness } from './readiness.ts';
-import { recordingCleaner } from './recording-retention.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
 import { listen } from './server.ts';
 import { allHandlers, type Parts } from './services.ts';
-import { sessionLogCleaner } from './session-logs.ts';
 import { openStore } from './store/thread.ts';
 import type { Store } from './store/types.ts';
 import { startSweep } from './sweep.ts';
@@ -40,7 +36,6 @@ import { startSweep } from './sweep.ts';
 // `tabern serve` may load this file of core and no other.
 export { printable, readCoreConfig } from './config.ts';
 
-const DAY_MS = 86_400_000;
 /** In milliseconds: less is not worth a word. */
 const CLOCK_BEHIND_MS = 60_000;
 /** Those who waited are told before the process ends. */
@@ -110,6 +105,7 @@ export async function startCore(
     ...authenticator({ store, tokens, now }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
+    recordingDays: config.recordingDays,
     ...{ webhookRatePerS: config.webhookRatePerS, concurrency: config.concurrency },
     closing: closing.signal,
   });
@@ -153,19 +149,6 @@ async function openWatch(
   const readiness = openReadiness({ now, leaseMs });
   if (metrics !== NO_METRICS) await watchCore(metrics, { store, disk, readiness, now });
   return { disk, readiness, metrics };
-}
-
-function startCleaning(
-  { downloadDays, sessionLogDays }: CoreConfig,
-  parts: Pick<Parts, 'store' | 'files' | 'log' | 'now'>,
-): AsyncDisposable {
-  const cleaners = [
-    fileCleaner({ ...parts, downloadsKeptMs: downloadDays * DAY_MS }),
-    sessionLogCleaner({ ...parts, keptMs: sessionLogDays * DAY_MS }),
-    recordingCleaner(parts),
-    idempotencyCleaner(parts),
-  ];
-  return startJanitor({ ...parts, cleaners });
 }
 
 async function openClock(store: Store, log: Log): Promise<() => number> {

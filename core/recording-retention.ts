@@ -2,7 +2,6 @@
 import type { Log } from '../proto/log.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import type { Cleaner } from './janitor.ts';
-import { RECORDING_KEPT_MS } from './recordings.ts';
 import type { Store } from './store/types.ts';
 
 /** Rows in one operation: others commit in between. */
@@ -15,12 +14,14 @@ export function recordingCleaner(options: {
   files: Pick<BlobFiles, 'remove'>;
   log: Log;
   now: () => number;
+  /** From its session's end. */
+  keptMs: number;
 }): Cleaner {
-  const { store, files, log, now } = options;
+  const { store, files, log, now, keptMs } = options;
   return async (signal) => {
     let count = 0;
     while (!signal.aborted) {
-      const before = now() - RECORDING_KEPT_MS - SESSION_MAX_MS;
+      const before = now() - keptMs - SESSION_MAX_MS;
       const { blobIds, rows } = await store.purgeRecordings({ before, max: BATCH });
       await Promise.all(blobIds.map((id) => files.remove(id)));
       count += blobIds.length;

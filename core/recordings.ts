@@ -21,8 +21,7 @@ import type { RecordingRow } from './store/types/recordings.ts';
 import type { SessionRow } from './store/types/sessions.ts';
 import type { Store } from './store/types.ts';
 
-/** Source: reference.md 2.4. */
-export const RECORDING_KEPT_MS = 31 * 24 * 3_600_000;
+const DAY_MS = 86_400_000;
 /** Of each project. Source: reference.md 1.2. */
 const REQUESTS = { limit: 5, periodMs: 60_000, what: 'recording requests' };
 const PLAYLISTS = { limit: 120, periodMs: 60_000, what: 'playlists' };
@@ -42,6 +41,8 @@ export type RecordingOptions = {
   files: Pick<BlobFiles, 'path'>;
   links: Pick<RecordingLinks, 'part' | 'file'>;
   now: () => number;
+  /** From its session's end, in days: 31 in reference.md 2.4. */
+  keptDays: number;
 };
 
 export function recordingService(options: RecordingOptions): Service<Methods, ProjectCaller> {
@@ -51,7 +52,7 @@ export function recordingService(options: RecordingOptions): Service<Methods, Pr
 type DownloadMethods = Pick<Methods, 'listRecordingDownloads' | 'requestRecordingDownloads'>;
 
 function downloads(options: RecordingOptions): Service<DownloadMethods, ProjectCaller> {
-  const { store, now } = options;
+  const { store, now, keptDays } = options;
   const find = sessionFinder(store);
   const requests = openRate({ ...REQUESTS, now });
 
@@ -63,8 +64,9 @@ function downloads(options: RecordingOptions): Service<DownloadMethods, ProjectC
     }
     const { endedAt } = session;
     if (endedAt === null) throw new Fault('SESSION_NOT_ENDED', 'The session has not ended.');
-    if (endedAt + RECORDING_KEPT_MS < now()) {
-      throw new Fault('RECORDING_EXPIRED', 'The recording is past its retention of 31 days.');
+    if (endedAt + keptDays * DAY_MS < now()) {
+      const message = `The recording is past its retention of ${keptDays} days.`;
+      throw new Fault('RECORDING_EXPIRED', message);
     }
     const rows = await store.listRecordings(session.id);
     if (rows.length === 0) throw notFound('Recording', session.id);

@@ -78,6 +78,7 @@ export type Parts = {
   webhookAllow: BlockList;
   webhookRule: Rule;
   webhookRatePerS: number;
+  recordingDays: number;
   /** The machine's own clock: what receivers of signatures compare with. */
   wall: () => number;
   /** Aborts when core closes. */
@@ -104,7 +105,7 @@ export function allHandlers(parts: Parts): AllHandlers {
   const sessions = {
     ...sessionService({ store, signingKeys, now, closing }),
     ...sessionLogService({ store }),
-    ...recordingService({ store, files, links: recorded, now }),
+    ...recordingService({ store, files, links: recorded, now, keptDays: parts.recordingDays }),
     ...liveView({ store, now, tokens: views }),
   };
   const located = locateService({ store, signingKeys, readViewToken: views.read });

@@ -25,6 +25,7 @@ import type { SessionLifeOps } from './types/session-life.ts';
 import type { SessionLogOps } from './types/session-logs.ts';
 import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
+import type { WorkRetentionOps } from './types/work-retention.ts';
 
 /** What waits in memory for something to do: told after the commit that made it. */
 export type Topic =
@@ -64,7 +65,8 @@ export type StoreOps = ProjectOps &
   ReplayOps &
   ListenerOps &
   RetentionOps &
-  FigureOps;
+  FigureOps &
+  WorkRetentionOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

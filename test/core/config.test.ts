@@ -21,6 +21,7 @@ test('nothing set gives the documented defaults', () => {
     webhookRatePerS: 50,
     downloadDays: 30,
     sessionLogDays: 30,
+    ...{ recordingDays: 31, eventDays: 30, logDays: 30, invocationDays: 90, buildDays: 90 },
     crashAt: undefined,
   });
 });

@@ -18,7 +18,7 @@ const log = openLog({ role: 'core', level: 'silent' });
 const marks = { lowBytes: 4 * MIB, highBytes: 8 * MIB };
 const rule: DiskRule = { reserveBytes: MIB, ...marks, periodMs: 5 };
 
-test('what runs ends on a full disk, new work is refused, and all is well again after', async () => {
+test('what runs ends on a full disk, new work is refused, and all is well after', async () => {
   await using dir = tempDirectory();
   const child = fileURLToPath(new URL('./room-child.ts', import.meta.url));
   const mount = 'mount -t tmpfs -o size=40m tmpfs "$1" && TMPDIR="$1" exec "$0" "$2" "$1"';

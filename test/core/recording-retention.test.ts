@@ -3,12 +3,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/ids.ts';
 import { recordingCleaner } from '../../core/recording-retention.ts';
-import { RECORDING_KEPT_MS } from '../../core/recordings.ts';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import { type Bench, ENGINES, openBench, T0 } from './engines.ts';
 
 const log = openLog({ role: 'test', level: 'silent' });
+const KEPT_MS = 31 * 86_400_000;
 const SESSION_MAX_MS = 6 * 3_600_000;
 
 /** A session with one part of a recording; gives the blob. */
@@ -44,8 +44,8 @@ for (const engine of ENGINES) {
     const running = await record(bench, projectId, false);
     const removed: string[] = [];
     const files = { remove: async (id: string) => void removed.push(id) };
-    let at = T0 + RECORDING_KEPT_MS + SESSION_MAX_MS;
-    const clean = recordingCleaner({ store, files, log, now: () => at });
+    let at = T0 + KEPT_MS + SESSION_MAX_MS;
+    const clean = recordingCleaner({ store, files, log, now: () => at, keptMs: KEPT_MS });
     const { signal } = new AbortController();
     await clean(signal);
     assert.equal(removed, []);

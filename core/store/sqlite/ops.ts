@@ -26,6 +26,7 @@ import { sessionLogOps } from './session-logs.ts';
 import { sessionOps } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
+import { workRetentionOps } from './work-retention.ts';
 
 export function allOps(tx: Tx): StoreOps {
   return {
@@ -54,5 +55,6 @@ export function allOps(tx: Tx): StoreOps {
     ...extensionOps(tx),
     ...recordingOps(tx),
     ...webhookOps(tx),
+    ...workRetentionOps(tx),
   };
 }

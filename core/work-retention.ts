@@ -1,0 +1,64 @@
+/**
+ * Throws away what work has left: logs, invocations, builds, each after its own time. A version
+ * that is a function's newest stays, and so does its build; an older one goes once its build is old
+ * and no invocation that is kept has run it.
+ */
+import type { Log } from '../proto/log.ts';
+import { idAt } from './ids.ts';
+import type { Cleaner } from './janitor.ts';
+import type { Store } from './store/types.ts';
+
+/** Rows in one operation: others commit in between. */
+const BATCH = 500;
+
+type Options = {
+  store: Pick<Store, 'purgeLogs' | 'purgeInvocations' | 'purgeBuilds'>;
+  log: Log;
+  now: () => number;
+  logsKeptMs: number;
+  invocationsKeptMs: number;
+  buildsKeptMs: number;
+};
+
+/** Logs of invocations and builds, then invocations, which free versions, then builds. */
+export function workCleaner(options: Options): Cleaner {
+  const { store, log, now, logsKeptMs, invocationsKeptMs, buildsKeptMs } = options;
+  const limit = (keptMs: number) => {
+    const before = now() - keptMs;
+    return { before, beforeId: idAt(before), max: BATCH };
+  };
+
+  async function builds(signal: AbortSignal): Promise<number> {
+    let sum = 0;
+    let after: string | undefined = '';
+    while (after !== undefined && !signal.aborted) {
+      const { removed, last }: Awaited<ReturnType<Store['purgeBuilds']>> = await store.purgeBuilds({
+        ...limit(buildsKeptMs),
+        after,
+      });
+      sum += removed;
+      after = last;
+    }
+    return sum;
+  }
+
+  return async (signal) => {
+    const lines = await repeat(signal, () => store.purgeLogs(limit(logsKeptMs)));
+    const ended = await repeat(signal, () => store.purgeInvocations(limit(invocationsKeptMs)));
+    const built = await builds(signal);
+    if (lines + ended + built > 0) {
+      log.info({ logRows: lines, invocations: ended, builds: built }, 'old work was removed');
+    }
+  };
+}
+
+/** Asks until less than a batch comes back; the sum. */
+async function repeat(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
+  let sum = 0;
+  while (!signal.aborted) {
+    const count = await batch();
+    sum += count;
+    if (count < BATCH) break;
+  }
+  return sum;
+}
