@@ -3,7 +3,8 @@
  * a run that it does not have, ends it. Every run settles, whatever becomes of the host:
  *
  * RUNNING -> outcome -> done (the thread is free or gone); aborted -> done; host lost -> failed.
- * An outcome or an abort that no done follows within a second: the host is killed.
+ * No done within a second of an abort: the host is killed. None within a second of an outcome: it
+ * takes no more runs, and is killed when no other run of it waits for an outcome.
  */
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -22,6 +23,7 @@ import {
   type ToHost,
 } from './host/messages.ts';
 import type { Jailed } from './jail/ladder.ts';
+import { outcomeOf, type RunOutcome, UNSAID } from './run-outcome.ts';
 
 /**
  * From the abort of a run, or from its outcome, to the SIGKILL of its host. Source:
@@ -30,20 +32,6 @@ import type { Jailed } from './jail/ladder.ts';
 const KILL_AFTER_MS = 1_000;
 /** What a run's log may have, and the line that says that it is cut. */
 const PRINTED_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
-
-export type Failure = {
-  type: 'failure';
-  code: 'WORKLOAD_ERROR' | 'INTERNAL_ERROR';
-  name: string;
-  message: string;
-  stack: string;
-};
-/** How a run ended. `aborted`: by the caller's signal, whatever the handler did then. */
-export type RunOutcome =
-  | { type: 'result'; json: string | undefined }
-  | { type: 'manifests'; json: string }
-  | { type: 'aborted' }
-  | Failure;
 
 type Order = Exclude<ToHost, { type: 'abort' }>;
 type Running = {
@@ -96,6 +84,9 @@ export class Conversation implements HostProcess {
   readonly #onReady: () => void;
   #cdpPort = 0;
   #isUsable = true;
+  #retired: string | undefined;
+  /** Runs that are not told to the host yet. */
+  #coming = 0;
   #cause: string | undefined;
 
   constructor(parts: Parts, socket: Socket) {
@@ -135,7 +126,10 @@ export class Conversation implements HostProcess {
   }
 
   async run(order: Order, bundle: Bundle, { onLines, signal }: RunOptions): Promise<RunOutcome> {
-    await putBundle(bundle, join(this.#parts.dir, 'fn'));
+    this.#coming += 1;
+    await putBundle(bundle, join(this.#parts.dir, 'fn')).finally(() => {
+      this.#coming -= 1;
+    });
     const { promise, resolve: settle } = Promise.withResolvers<RunOutcome>();
     const running: Running = {
       settle: (outcome) => {
@@ -152,13 +146,14 @@ export class Conversation implements HostProcess {
     const abort = (): void => {
       running.isAborted = true;
       this.#send({ type: 'abort', id: order.id });
-      this.#limit(running, 'an invocation did not end when its time was over');
+      const cause = 'an invocation did not end when its time was over';
+      running.timer ??= setTimeout(() => this.kill(cause), KILL_AFTER_MS);
     };
     this.#running.set(order.id, running);
     this.#send(order);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
-    if (!this.#isUsable) this.#end(this.#cause ?? 'its process is ending', '');
+    if (this.#cause !== undefined) this.#end(this.#cause, '');
     return promise;
   }
 
@@ -172,9 +167,17 @@ export class Conversation implements HostProcess {
     if (this.#socket.writable) this.#socket.write(encode(message));
   }
 
-  /** What it shall do within a second now, or be killed. */
-  #limit(running: Running, cause: string): void {
-    running.timer ??= setTimeout(() => this.kill(cause), KILL_AFTER_MS);
+  /** Takes no more runs; ends with the last outcome that is waited for. */
+  #retire(cause: string): void {
+    this.#isUsable = false;
+    this.#retired ??= cause;
+    this.#leave();
+  }
+
+  #leave(): void {
+    const isWaitedFor = [...this.#running.values()].some(({ isSettled }) => !isSettled);
+    if (isWaitedFor || this.#coming > 0) return;
+    if (this.#retired !== undefined) this.kill(this.#retired);
   }
 
   #hear(message: FromHost): void {
@@ -193,7 +196,9 @@ export class Conversation implements HostProcess {
     } else if (running.isSettled) this.kill('it told a second outcome');
     else {
       running.settle(running.isAborted ? { type: 'aborted' } : outcomeOf(message));
-      this.#limit(running, 'an invocation kept its thread after its outcome');
+      const cause = 'an invocation kept its thread after its outcome';
+      running.timer ??= setTimeout(() => this.#retire(cause), KILL_AFTER_MS);
+      this.#leave();
     }
   }
 
@@ -211,6 +216,7 @@ export class Conversation implements HostProcess {
     this.#running.delete(id);
     running.over();
     running.settle(outcome); // changes nothing when it has one
+    this.#leave();
   }
 
   #end(cause: string, said: string): void {
@@ -223,22 +229,4 @@ export class Conversation implements HostProcess {
       this.#over(id, running, running.isAborted ? { type: 'aborted' } : failure);
     }
   }
-}
-
-/**
- * A run that ended without a word. The tenant's code is what runs there: it is its failure unless
- * we know better.
- */
-const UNSAID: Failure = {
-  type: 'failure',
-  code: 'WORKLOAD_ERROR',
-  name: '',
-  message: 'the handler ended without an outcome',
-  stack: '',
-};
-
-function outcomeOf(message: Exclude<FromHost, { type: 'ready' | 'log' | 'done' }>): RunOutcome {
-  if (message.type !== 'error') return message;
-  const { name, message: text, stack } = message;
-  return { type: 'failure', code: 'WORKLOAD_ERROR', name, message: text, stack };
 }

@@ -4,10 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Bundle } from './bundles.ts';
-import type { Failure, RunOutcome } from './conversation.ts';
 import type { LogLine } from './host/messages.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
 import type { Serves } from './keyed.ts';
+import type { Failure, RunOutcome } from './run-outcome.ts';
 
 /** One invocation, as a host needs it. */
 export type Invoke = {

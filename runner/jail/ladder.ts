@@ -61,7 +61,7 @@ export type Jailed = {
 };
 
 export type Jail = {
-  level: 'bwrap' | 'none';
+  level: 'bwrap' | 'landlock' | 'none';
   /** Whether each jail has a network of its own without a way out. */
   hasOwnNetwork: boolean;
   launch(spec: JailSpec): Jailed;
@@ -83,7 +83,7 @@ const RUNGS: readonly Rung[] = [bwrapRung];
 
 /** Opens the best rung that works; each is tried once with a real process. Throws JailError. */
 export async function openJail(options: {
-  sandbox: 'auto' | 'bwrap' | 'none';
+  sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
   log: Log;
 }): Promise<Jail> {
   const { sandbox, log } = options;

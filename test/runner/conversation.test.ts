@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Log } from '../../proto/log.ts';
-import { Conversation, type RunOutcome } from '../../runner/conversation.ts';
+import { Conversation } from '../../runner/conversation.ts';
 import { RUN_MAX_BYTES } from '../../runner/host/limits.ts';
 import { encode, type FromHost, type LogLine } from '../../runner/host/messages.ts';
 import type { Exit, Jailed } from '../../runner/jail/ladder.ts';
+import type { RunOutcome } from '../../runner/run-outcome.ts';
 
 const test = suite('runner/conversation');
 const order = { type: 'introspect', id: 'i', bundle: 'b' } as const;
@@ -23,7 +24,7 @@ type Scene = AsyncDisposable & {
   /** The host's end. */
   socket: Socket;
   say(...messages: FromHost[]): void;
-  run(): Promise<RunOutcome>;
+  run(id?: string): Promise<RunOutcome>;
   lines: LogLine[];
   warnings: string[];
   isKilled(): boolean;
@@ -67,7 +68,10 @@ async function open(): Promise<Scene> {
     warnings,
     say: (...messages) => void socket.write(Buffer.concat(messages.map(encode))),
     isKilled: () => isKilled,
-    run: () => host.run(order, bundle, { onLines: (more) => lines.push(...more), signal }),
+    run: (id = order.id) => {
+      const onLines = (more: LogLine[]): void => void lines.push(...more);
+      return host.run({ ...order, id }, bundle, { onLines, signal });
+    },
     async [Symbol.asyncDispose]() {
       host.kill('the test is over');
       await host.ended;
@@ -124,6 +128,22 @@ test('as much as a run may print is taken; what comes after its outcome is not',
   while (scene.host.runs() > 0) await new Promise((resolve) => setImmediate(resolve));
   assert.is(scene.lines.length, flood.length);
   assert.not(scene.isKilled());
+});
+
+test('a run that keeps its thread costs its host, once no other run waits for its outcome', async () => {
+  await using scene = await open();
+  const [first] = await started(scene);
+  const second = scene.run('j');
+  await once(scene.socket, 'data');
+  scene.say(result);
+  assert.equal(await first, result);
+  while (scene.host.isUsable()) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.not(scene.isKilled(), 'the other one goes on');
+  scene.say({ ...result, id: 'j' });
+  assert.equal(await second, { ...result, id: 'j' });
+  await scene.host.ended;
+  assert.ok(scene.isKilled());
+  assert.equal(scene.warnings, []);
 });
 
 test('a host whose runs are all told may end without a warning', async () => {

@@ -1,0 +1,83 @@
+/** What an attack is, and what containing it means. The table README prints is made of these. */
+
+/** How a contained attack ends. */
+export type Ending =
+  /** The handler lives and gives what each attempt said: `no: <why>`, all of them. */
+  | { type: 'refused' }
+  /** Its own run fails, and says why. */
+  | { type: 'fails'; why: RegExp }
+  /** It is ended when its time is over. */
+  | { type: 'ended' }
+  /** It gives this, and did no harm. */
+  | { type: 'gives'; value: unknown; printed?: (lines: readonly string[]) => boolean }
+  /** It may lose its own process, or be ended: nobody else's. */
+  | { type: 'own' }
+  /** Not contained; README says so with these words. Its body is not run on that launcher. */
+  | { type: 'open'; why: string };
+
+export type Attack = {
+  /** What it tries, for the table. */
+  name: string;
+  /** Of an async handler: (ctx, params), with `attempt` and `builtin`. */
+  body?: string;
+  /** Instead of a body: a whole bundle. */
+  source?: string;
+  ending: Ending;
+  /** Where landlock contains it otherwise. */
+  landlock?: Ending;
+  /** With no sandbox at all each attempt succeeds: run so, as proof that it could. */
+  hasControl?: true;
+};
+
+export type Kind = { title: string; attacks: readonly Attack[] };
+export type Launcher = 'bwrap' | 'landlock';
+
+export const refused: Ending = { type: 'refused' };
+export const ended: Ending = { type: 'ended' };
+export const own: Ending = { type: 'own' };
+export const fails = (why: RegExp): Ending => ({ type: 'fails', why });
+
+export function endingOn(attack: Attack, launcher: Launcher): Ending {
+  return launcher === 'landlock' ? (attack.landlock ?? attack.ending) : attack.ending;
+}
+
+/** What an attack's handler is told. */
+export type Aim = {
+  /** Of a process of the machine. */
+  pid: number;
+  /** Files of the service that only it may read. */
+  dataDir: string;
+  secret: string;
+  /** Where others listen: TCP and UDP of loopback, a unix socket, an abstract one. */
+  port: number;
+  udpPort: number;
+  socket: string;
+  abstract: string;
+  /** An address of this machine that is not loopback, when it has one. */
+  address: string;
+  /** The valid key of another project's session. */
+  key: string;
+};
+
+/** Before every body. */
+export const PRELUDE = `
+const builtin = (name) => process.getBuiltinModule(name);
+const attempt = async (act) => {
+  try { return 'yes: ' + String(await act()).slice(0, 200); }
+  catch (error) { return 'no: ' + (error?.code ?? error); }
+};
+const all = async (acts) => Object.fromEntries(await Promise.all(
+  Object.entries(acts).map(async ([name, act]) => [name, await attempt(act)])));
+/** What the other end says, or an error. */
+const talk = (where, say = 'GET / HTTP/1.0\\r\\n\\r\\n') => new Promise((resolve, reject) => {
+  const socket = builtin('net').connect(where);
+  socket.setTimeout(2500, () => socket.destroy(new Error('silence')));
+  socket.on('connect', () => socket.write(say));
+  socket.on('data', (bytes) => { resolve(bytes); socket.destroy(); });
+  socket.on('error', reject).on('close', () => reject(new Error('closed')));
+});
+`;
+
+/** What a run of the same bundle must find afterwards. */
+export const NEXT = '() => [({}).polluted ?? null, [1].map((x) => x + 1)[0], JSON.stringify([{}])]';
+export const UNHARMED = [null, 2, '[{}]'];

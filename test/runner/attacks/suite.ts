@@ -1,0 +1,95 @@
+/** The attacks as tests, for one launcher: each contained, its outcome true, the next run unharmed. */
+import type { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Attack, type Ending, endingOn, type Launcher, UNHARMED } from './attack.ts';
+import { type Field, openField, type Ran, type Relay } from './field.ts';
+import { KINDS } from './table/all.ts';
+
+type Tests = ReturnType<typeof suite>;
+
+/** Adds a test for each kind; `relayOf` gives a Chrome for the kind that attacks through one. */
+export function addAttacks(tests: Tests, launcher: Launcher): void {
+  for (const { title, attacks } of KINDS) {
+    if (title === BROWSER) continue;
+    tests(
+      `${launcher}: ${title.toLowerCase()}: ${attacks.length} attacks are contained`,
+      async () => {
+        await runAll(launcher, attacks);
+      },
+    );
+  }
+}
+
+export const BROWSER = 'Through its browser';
+
+/** Runs them in one field; fails with every attack that is not contained. */
+export async function runAll(
+  launcher: Launcher,
+  attacks: readonly Attack[],
+  relay?: Relay,
+): Promise<void> {
+  await using field = await openField(launcher, relay);
+  assert.is(field.jail.level, launcher);
+  const failed: string[] = [];
+  for (const attack of attacks) {
+    const ending = endingOn(attack, launcher);
+    if (ending.type === 'open') continue;
+    try {
+      await runOne(field, attack, ending);
+    } catch (error) {
+      failed.push(`${attack.name}: ${(error as Error).message}`);
+    }
+  }
+  assert.equal(failed, []);
+  assert.is(await field.bystander(), 'aborted', 'another project’s run');
+}
+
+async function runOne(field: Field, attack: Attack, ending: Ending): Promise<void> {
+  const isEnded = ending.type === 'ended' || ending.type === 'own';
+  const ran = await field.attack(attack, { isEnded });
+  judge(ran, ending);
+  const { outcome, lines } = await field.next(attack);
+  assert.is(outcome.type, 'result', `the next run: ${JSON.stringify(outcome).slice(0, 300)}`);
+  assert.equal(parsed({ outcome, lines }), UNHARMED, 'what the next run found');
+  assert.equal(lines, [], 'what the next run printed');
+  assert.equal(field.machine.heard.splice(0), [], 'who was reached');
+  assert.equal(field.machine.changed(), [], 'what was changed');
+}
+
+function judge(ran: Ran, ending: Ending): void {
+  const { outcome } = ran;
+  const said = JSON.stringify(outcome).slice(0, 500);
+  switch (ending.type) {
+    case 'refused': {
+      assert.is(outcome.type, 'result', said);
+      const tried = Object.entries(parsed(ran) as Record<string, unknown>);
+      assert.ok(tried.length > 0);
+      const got = tried.filter(([, answer]) => !String(answer).startsWith('no: '));
+      assert.equal(Object.fromEntries(got), {});
+      break;
+    }
+    case 'fails':
+      assert.is(outcome.type, 'failure', said);
+      if (outcome.type !== 'failure') break;
+      assert.is(outcome.code, 'WORKLOAD_ERROR');
+      assert.match(outcome.message || outcome.name, ending.why);
+      break;
+    case 'ended':
+      assert.is(outcome.type, 'aborted', said);
+      break;
+    case 'gives':
+      assert.equal(parsed(ran), ending.value);
+      if (ending.printed) assert.ok(ending.printed(ran.lines), `${ran.lines.length} lines`);
+      break;
+    case 'own':
+      assert.ok(outcome.type === 'aborted' || outcome.type === 'failure', said);
+      break;
+    case 'open':
+      break;
+  }
+}
+
+export function parsed({ outcome }: Ran): unknown {
+  if (outcome.type !== 'result') throw new Error(`no result: ${JSON.stringify(outcome)}`);
+  return outcome.json === undefined ? undefined : JSON.parse(outcome.json);
+}

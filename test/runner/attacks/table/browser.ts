@@ -1,0 +1,117 @@
+/** What the handler may not do, its Chrome may not do for it. */
+import { type Attack, refused } from '../attack.ts';
+
+const CDP = `const socket = new WebSocket(ctx.session.connectUrl);
+  const waiting = new Map(); const seen = []; let last = 0;
+  socket.addEventListener('message', ({ data }) => {
+    const said = JSON.parse(data);
+    if (said.id === undefined) seen.push(said); else waiting.get(said.id)(said);
+  });
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve); socket.addEventListener('error', reject);
+  });
+  const call = async (method, params = {}, sessionId) => {
+    const id = ++last;
+    const { promise, resolve } = Promise.withResolvers();
+    waiting.set(id, resolve);
+    socket.send(JSON.stringify({ id, method, params, sessionId }));
+    const { error, result } = await promise;
+    if (error) throw new Error(error.message);
+    return result;
+  };
+  const { targetId } = await call('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await call('Target.attachToTarget', { targetId, flatten: true });
+  const page = (method, params) => call(method, params, sessionId);
+  const go = async (url) => {
+    const { errorText } = await page('Page.navigate', { url });
+    if (errorText) throw new Error(errorText);
+    const { result } = await page('Runtime.evaluate', { expression: 'document.body.innerText' });
+    if (/^$|ERR_|refused/.test(result.value)) throw new Error('an empty page');
+    return result.value;
+  };
+  const run = async (expression) => {
+    const options = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await page('Runtime.evaluate', options);
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description);
+    return result.value;
+  };
+  const done = async (said) => { await call('Target.closeTarget', { targetId });
+    socket.close(); return said; };`;
+const pages = (...urls: string[]): string => `${CDP}
+  const said = {};
+  for (const url of [${urls.join()}]) said[url] = await attempt(() => go(url));
+  return done(said);`;
+
+export const browser: readonly Attack[] = [
+  {
+    name: 'open a file of the machine as a page',
+    body: pages("'file:///etc/shadow'", "'file:///etc/passwd'", "'view-source:file:///etc/passwd'"),
+    ending: refused,
+  },
+  {
+    name: 'put a file of the machine into a form',
+    body: `${CDP}
+      await page('Runtime.evaluate', { expression:
+        "document.body.innerHTML = '<input type=file>'" });
+      const { root } = await page('DOM.getDocument');
+      const { nodeId } = await page('DOM.querySelector', { nodeId: root.nodeId, selector: 'input' });
+      return done(await all({ form: async () => {
+        await page('DOM.setFileInputFiles', { nodeId, files: ['/etc/passwd', params.secret] });
+        return run("document.querySelector('input').files[0].text()");
+      } }));`,
+    ending: refused,
+  },
+  {
+    name: 'open a service of this machine as a page',
+    body: pages("'http://127.0.0.1:' + params.port", "'http://localhost:' + params.port"),
+    ending: refused,
+  },
+  {
+    name: "open the debugging port of somebody's browser",
+    body: pages(
+      "'http://127.0.0.1:' + params.port + '/json/version'",
+      "'http://[::1]:9222/json/version'",
+    ),
+    ending: refused,
+  },
+  {
+    name: 'ask the metadata service of a cloud from a page',
+    body: pages("'http://169.254.169.254/latest/meta-data/'"),
+    ending: refused,
+  },
+  {
+    name: 'fetch from a service of this machine by script',
+    body: `${CDP}
+      const site = 'http://127.0.0.1:' + params.port;
+      return done(await all({ fetch: () => run("fetch('" + site + "').then((r) => r.text())"),
+        blind: () => run("fetch('" + site + "', { mode: 'no-cors' }).then((r) => r.type)") }));`,
+    ending: refused,
+  },
+  {
+    name: 'download into a directory of the machine',
+    body: `${CDP}
+      const where = { behavior: 'allow', downloadPath: params.dataDir };
+      const said = await attempt(() => call('Browser.setDownloadBehavior', where));
+      await attempt(() => page('Page.setDownloadBehavior', where));
+      await attempt(() => run("const a = document.createElement('a');" +
+        "a.href = 'data:application/octet-stream,x'; a.download = 'planted'; a.click()"));
+      return done({ planted: params.dataDir && 'no: ' + said });`,
+    ending: refused,
+  },
+  {
+    name: 'crash it, or ask how it was started',
+    body: `${CDP}
+      return done(await all({ crash: () => call('Browser.crash'),
+        command: () => call('Browser.getBrowserCommandLine'),
+        system: () => call('SystemInfo.getInfo') }));`,
+    ending: refused,
+  },
+  {
+    name: 'leave its proxy',
+    body: `${CDP}
+      const without = (params) => () => call('Target.createBrowserContext', params);
+      return done(await all({ direct: without({ proxyServer: 'direct://' }),
+        bypass: without({ proxyBypassList: '*' }) }));`,
+    ending: refused,
+  },
+];

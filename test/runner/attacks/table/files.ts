@@ -1,0 +1,108 @@
+/** Reading what is not its own, writing where it may not, filling what is shared. */
+import { type Attack, fails, refused } from '../attack.ts';
+
+const fill = (dir: string): string => `
+  const { writeFileSync } = builtin('fs');
+  return { fill: await attempt(() => {
+    for (let i = 0; i < 9; i++) writeFileSync(${dir} + '/fill' + i, Buffer.alloc(16 << 20, 1));
+    return 'filled';
+  }) };`;
+const read = (...paths: string[]): string => `
+  const { readFileSync, readdirSync, statSync } = builtin('fs');
+  const get = (path) => statSync(path).isDirectory() ? readdirSync(path) : readFileSync(path);
+  return all(Object.fromEntries([${paths.join()}].map((path) => [path, () => get(path)])));`;
+
+export const files: readonly Attack[] = [
+  {
+    name: 'read the database and the keys of the service',
+    body: read('params.secret', 'params.dataDir'),
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'read /etc/shadow',
+    body: read("'/etc/shadow'"),
+    ending: refused,
+  },
+  {
+    name: 'read files that every user may read: /etc/passwd, /home, /var',
+    body: read("'/etc/passwd'", "'/home'", "'/var'", "'/usr/share'", "'/sys/kernel'"),
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'read the environment and the descriptors of a process of the service',
+    body: read("'/proc/' + params.pid + '/environ'", "'/proc/' + params.pid + '/fd'"),
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'open the memory of a process of the service',
+    body: `const { openSync } = builtin('fs');
+      return all({ read: () => openSync('/proc/' + params.pid + '/mem', 'r'),
+        write: () => openSync('/proc/' + params.pid + '/mem', 'r+') });`,
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'walk out through /proc/*/root and /proc/*/cwd',
+    body: read(
+      ...["'/proc/1/root/etc/passwd'", "'/proc/self/root/etc/passwd'"],
+      ...["'/proc/self/cwd/../../../../../etc/passwd'", "'/proc/thread-self/root/etc/shadow'"],
+    ),
+    ending: refused,
+  },
+  {
+    name: 'follow a link that it has made itself',
+    body: `const { symlinkSync, readFileSync } = builtin('fs');
+      const link = process.env.TMPDIR + '/link';
+      return all({ link: () => { symlinkSync('/etc/passwd', link); return readFileSync(link); } });`,
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'change the code that runs it, and its own bundle',
+    body: `const { openSync } = builtin('fs');
+      const paths = [process.execPath, process.argv[1], new URL(import.meta.url).pathname];
+      return all(Object.fromEntries(paths.map((path) => [path, () => openSync(path, 'a')])));`,
+    ending: refused,
+  },
+  {
+    name: 'leave files on the machine',
+    body: `const { writeFileSync } = builtin('fs');
+      const dirs = ['/', '/etc', '/var/tmp', '/dev', '/run', '/usr/bin', params.dataDir];
+      return all(Object.fromEntries(dirs.map((dir) => [dir,
+        () => writeFileSync(dir + '/tabern-attack', '')])));`,
+    ending: refused,
+  },
+  {
+    name: 'change modes, times and owners of files of the service',
+    body: `const fs = builtin('fs');
+      return all({ mode: () => fs.chmodSync(params.secret, 0o600),
+        time: () => fs.utimesSync(params.secret, 1, 1),
+        owner: () => fs.chownSync(params.secret, process.getuid(), process.getgid()) });`,
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'fill the disk through its temporary directory',
+    body: fill('process.env.TMPDIR'),
+    ending: refused,
+    landlock: { type: 'open', why: 'a file has 64 MiB at most, their number is not limited' },
+  },
+  {
+    name: 'fill the shared memory of the machine',
+    body: fill("'/dev/shm'"),
+    ending: refused,
+  },
+  {
+    name: 'write one endless file',
+    body: `const fs = builtin('fs');
+      const file = fs.openSync(process.env.TMPDIR + '/endless', 'w');
+      return all({ write: () => {
+        for (let i = 0; i < 160; i++) fs.writeSync(file, Buffer.alloc(1 << 20, 1));
+      } });`,
+    ending: refused,
+    landlock: fails(/process was lost: .*SIGXFSZ/),
+  },
+];

@@ -1,0 +1,82 @@
+/** Saying too much, or what only the host says, to the one who listens. */
+import { type Attack, fails, refused } from '../attack.ts';
+
+/** Writes bytes to each socket: one of them is the host's own way to the supervisor. */
+const say = (bytes: string): string => `const fs = builtin('fs');
+  const bytes = ${bytes};
+  for (let fd = 3; fd < 64; fd++) {
+    try { if (fs.fstatSync(fd).isSocket()) fs.writeSync(fd, bytes); } catch {}
+  }
+  await new Promise(() => {});`;
+const frame = (json: string): string => `((body) => {
+  const head = Buffer.alloc(4); head.writeUInt32BE(body.length); return Buffer.concat([head, body]);
+})(Buffer.from(JSON.stringify(${json})))`;
+const hostile = fails(
+  /process was lost: it (broke the protocol|spoke for|printed more|said ready)/,
+);
+
+export const floods: readonly Attack[] = [
+  {
+    name: 'print 300,000 lines',
+    body: `for (let i = 0; i < 300000; i++) console.log('line ' + i); return 'done';`,
+    ending: {
+      type: 'gives',
+      value: 'done',
+      printed: (lines) => lines.join('').length <= 2 ** 20 && lines.length < 300_000,
+    },
+  },
+  {
+    name: 'print one line of 16 MiB',
+    body: `console.log('x'.repeat(16 << 20)); return 'done';`,
+    ending: {
+      type: 'gives',
+      value: 'done',
+      printed: (lines) => lines.join('').length <= 2 ** 20,
+    },
+  },
+  {
+    name: 'write 8 MiB past the console, to the descriptors of the process',
+    body: `const fs = builtin('fs');
+      for (let i = 0; i < 16; i++) {
+        try { fs.writeSync(1 + i % 2, Buffer.alloc(1 << 19, 'x')); } catch {}
+      }
+      return 'done';`,
+    ending: { type: 'gives', value: 'done', printed: (lines) => lines.length === 0 },
+  },
+  {
+    name: 'a result of 100 MB',
+    body: `return 'x'.repeat(1e8);`,
+    ending: fails(/the limit is 6291456/),
+  },
+  {
+    name: 'an error of 10 MB',
+    body: `throw new Error('x'.repeat(1e7));`,
+    ending: fails(/^x{1000,16384}$/),
+  },
+  {
+    name: "speak for another project's invocation",
+    body: say(frame(`{ type: 'result', id: 'victim' }`)),
+    ending: hostile,
+  },
+  {
+    name: 'say what is no frame',
+    body: say(frame(`{ type: 'what' }`)),
+    ending: hostile,
+  },
+  {
+    name: 'announce a frame of 4 GiB',
+    body: say('Buffer.alloc(8, 255)'),
+    ending: hostile,
+  },
+  {
+    name: 'say ready again, with the port of somebody else',
+    body: say(frame(`{ type: 'ready', cdpPort: params.port }`)),
+    ending: hostile,
+  },
+  {
+    name: 'open every descriptor that it can',
+    body: `const fs = builtin('fs');
+      return all({ files: () => { for (;;) fs.openSync('/dev/null'); } });`,
+    ending: refused,
+  },
+];
