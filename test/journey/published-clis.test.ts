@@ -1,7 +1,8 @@
 /**
  * The three published CLIs of the reference interface, unmodified, as a newcomer uses them: a
- * project is made, run here, published, invoked. Their starter is the function; only the page that it reads
- * is one of this file. The service is named where their users name it, in the project's .env.
+ * project is made, run here, published, invoked. Their starter is the function; only the page that
+ * it reads is one of this file. The service is named where their users name it, in the project's
+ * .env.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
