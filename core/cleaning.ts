@@ -6,6 +6,7 @@ import { startJanitor } from './janitor.ts';
 import { recordingCleaner } from './recording-retention.ts';
 import type { Parts } from './services.ts';
 import { sessionLogCleaner } from './session-logs.ts';
+import { sessionCleaner } from './session-retention.ts';
 import { workCleaner } from './work-retention.ts';
 
 const DAY_MS = 86_400_000;
@@ -28,6 +29,8 @@ export type KeptDays = {
   invocationDays: number;
   /** TABERN_BUILD_DAYS, 90: builds, and versions, that nobody runs any more. */
   buildDays: number;
+  /** TABERN_SESSION_DAYS, 90: sessions that have ended, once nothing else of them is kept. */
+  sessionDays: number;
 };
 
 export function keptDays(env: Env): KeptDays {
@@ -41,6 +44,7 @@ export function keptDays(env: Env): KeptDays {
     logDays: days('TABERN_LOG_DAYS', 30),
     invocationDays: days('TABERN_INVOCATION_DAYS', 90),
     buildDays: days('TABERN_BUILD_DAYS', 90),
+    sessionDays: days('TABERN_SESSION_DAYS', 90),
   };
 }
 
@@ -60,6 +64,8 @@ export function startCleaning(
       invocationsKeptMs: kept.invocationDays * DAY_MS,
       buildsKeptMs: kept.buildDays * DAY_MS,
     }),
+    // last: what the others keep of a session keeps it
+    sessionCleaner({ ...parts, keptMs: kept.sessionDays * DAY_MS }),
   ];
   return startJanitor({ ...parts, keptMs: kept.eventDays * DAY_MS, cleaners });
 }

@@ -23,6 +23,7 @@ import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
 import type { RetentionOps } from './types/retention.ts';
 import type { SessionLifeOps } from './types/session-life.ts';
 import type { SessionLogOps } from './types/session-logs.ts';
+import type { SessionRetentionOps } from './types/session-retention.ts';
 import type { SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 import type { WorkRetentionOps } from './types/work-retention.ts';
@@ -46,6 +47,7 @@ export type StoreOps = ProjectOps &
   SessionOps &
   SessionLogOps &
   SessionLifeOps &
+  SessionRetentionOps &
   ContextOps &
   ContextContentOps &
   BuildOps &

@@ -22,6 +22,7 @@ test('nothing set gives the documented defaults', () => {
     downloadDays: 30,
     sessionLogDays: 30,
     ...{ recordingDays: 31, eventDays: 30, logDays: 30, invocationDays: 90, buildDays: 90 },
+    sessionDays: 90,
     crashAt: undefined,
   });
 });

@@ -23,6 +23,7 @@ import { replayOps } from './replays.ts';
 import { retentionOps } from './retention.ts';
 import { sessionLifeOps } from './session-life.ts';
 import { sessionLogOps } from './session-logs.ts';
+import { sessionRetentionOps } from './session-retention.ts';
 import { sessionOps } from './sessions.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
@@ -43,6 +44,7 @@ export function allOps(tx: Tx): StoreOps {
     ...sessionOps(tx),
     ...sessionLogOps(tx),
     ...sessionLifeOps(tx),
+    ...sessionRetentionOps(tx),
     ...buildOps(tx),
     ...functionOps(tx),
     ...invocationOps(tx),

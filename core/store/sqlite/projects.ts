@@ -18,6 +18,13 @@ const SESSIONS_CAP = 2 ** 31;
 const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,
   created_at AS createdAt, updated_at AS updatedAt`;
 
+/**
+ * Of one session that has started: whole minutes, at least one. A bound number is a REAL to SQLite:
+ * the cast makes the division one of integers.
+ */
+export const MINUTES_USED = `MAX(1, (ended_at - started_at + 59999) / 60000)`;
+const MINUTES_SO_FAR = MINUTES_USED.replace('ended_at', 'COALESCE(ended_at, CAST(@at AS INTEGER))');
+
 export function projectOps({ db }: Tx): ProjectOps {
   const insert = db.prepare<[ProjectRow]>(`
     INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
@@ -28,12 +35,12 @@ export function projectOps({ db }: Tx): ProjectOps {
   const addQueue = db.prepare<[string, string, number]>(
     'INSERT INTO queues (kind, project_id, cap) VALUES (?, ?, ?)',
   );
-  // A bound number is a REAL to SQLite: the cast makes the division one of whole minutes.
   const usage = db.prepare<[{ id: string; at: number }], { minutes: number; bytes: number }>(`
-    SELECT COALESCE(SUM(MAX(1,
-        (COALESCE(ended_at, CAST(@at AS INTEGER)) - started_at + 59999) / 60000)), 0) AS minutes,
-      COALESCE(SUM(proxy_bytes), 0) AS bytes
-    FROM sessions WHERE project_id = @id AND started_at IS NOT NULL`);
+    SELECT past_minutes + COALESCE(SUM(${MINUTES_SO_FAR}), 0) AS minutes,
+      past_proxy_bytes + COALESCE(SUM(sessions.proxy_bytes), 0) AS bytes
+    FROM projects LEFT JOIN sessions
+      ON sessions.project_id = projects.id AND sessions.started_at IS NOT NULL
+    WHERE projects.id = @id`);
   const insertKey = db.prepare<[object]>(`
     INSERT INTO api_keys (hash, project_id, public_id, name, created_at)
     VALUES (@hash, @projectId, @publicId, @name, @at)
