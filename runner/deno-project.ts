@@ -99,8 +99,8 @@ async function isSet(env: Env): Promise<boolean> {
 const none = (): string => ''; // npm reads none either
 
 function nameless(specifier: string): BuildFailure {
-  const problem = `${specifier} names no package; write npm:name@version or jsr:@scope/name@version`;
-  return new BuildFailure('BUILD_ERROR', problem);
+  const forms = 'npm:name@version or jsr:@scope/name@version';
+  return new BuildFailure('BUILD_ERROR', `${specifier} names no package; write ${forms}`);
 }
 
 function twice(name: string, versions: string[]): BuildFailure {

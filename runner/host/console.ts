@@ -66,6 +66,11 @@ export class LineSink {
 }
 
 const runs = new AsyncLocalStorage<LineSink>();
+/**
+ * Deno (2.9) calls back from a socket in the context of whatever ran last: what a driver's event
+ * prints would be a former run's. There the run that goes on has it: a thread has one at a time.
+ */
+const KEEPS_CONTEXT = !('deno' in process.versions);
 let current: LineSink | undefined;
 
 /** Runs `act`; what it and everything it starts prints goes to `sink`. */
@@ -79,7 +84,8 @@ export function captureConsole(): void {
   let level: Level | undefined;
   // code that was started while the bundle loaded has no run of its own: it prints to the one that
   // runs now
-  const sink = (): LineSink | undefined => runs.getStore() ?? current;
+  const own = KEEPS_CONTEXT ? () => runs.getStore() : () => undefined;
+  const sink = (): LineSink | undefined => own() ?? current;
   const writer = (stream: 'stdout' | 'stderr', fallback: Level) => {
     const decoder = new StringDecoder('utf8');
     return (chunk: unknown, encoding?: unknown, done?: unknown): boolean => {
@@ -102,10 +108,10 @@ export function captureConsole(): void {
   });
   for (const [name, method] of Object.entries(printer)) {
     if (typeof method !== 'function' || name === 'Console') continue;
-    const own = LEVEL_OF[name];
+    const named = LEVEL_OF[name];
     const replaced = (...args: unknown[]): unknown => {
       const outer = level;
-      level = own ?? outer; // console.table and others print through console.log
+      level = named ?? outer; // console.table and others print through console.log
       try {
         return Reflect.apply(method, printer, args);
       } finally {

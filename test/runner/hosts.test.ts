@@ -234,7 +234,7 @@ test('frames forged for an invocation that is not its own kill the host', async 
 });
 
 test('a spare is claimed by the first project that comes', async () => {
-  await using yard = await openYard('auto', 1);
+  await using yard = await openYard('auto', { spares: 1 });
   await yard.run('return 0;', { projectId: 'warm-up' });
   assert.is(resultOf(await yard.run('return 4;', { projectId: 'other' })), 4);
 });

@@ -10,8 +10,9 @@ import { openLog } from '../../../proto/log.ts';
 import type { Bundle } from '../../../runner/bundles.ts';
 import type { LogLine } from '../../../runner/host/messages.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/hosts.ts';
-import { openJail } from '../../../runner/jail/ladder.ts';
-import { node } from '../../../runner/runtime.ts';
+import { type Jail, openJail } from '../../../runner/jail/ladder.ts';
+import type { Serves } from '../../../runner/keyed.ts';
+import { node, type Runtime } from '../../../runner/runtime.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });
 
@@ -36,7 +37,8 @@ export type RunOptions = {
   name?: string;
 };
 
-const relay = { serve: () => {} };
+const NOWHERE: Serves = { serve: () => {} };
+type Sandbox = Parameters<typeof openJail>[0]['sandbox'];
 let count = 0;
 
 /** As runner/sdk/registry.ts exports them. */
@@ -47,13 +49,19 @@ export function moduleOf(functions: string): string {
   export const manifests = () => [...defined.keys()].map((name) => ({ name }));`;
 }
 
+export type YardOptions = {
+  spares?: number;
+  runtime?: Runtime;
+  /** Where connections to a browser end; nowhere when absent. */
+  relay?: Serves;
+};
+
 export async function openYard(
-  sandbox: 'auto' | 'bwrap' | 'none' = 'auto',
-  spares = 0,
-  runtime = node(),
+  sandbox: Sandbox | Jail = 'auto',
+  { spares = 0, runtime = node(), relay = NOWHERE }: YardOptions = {},
 ): Promise<Yard> {
   const dir = await mkdtemp(join(tmpdir(), 'yard-'));
-  const jail = await openJail({ sandbox, log });
+  const jail = typeof sandbox === 'string' ? await openJail({ sandbox, log }) : sandbox;
   const hosts = openHosts({ jail, runtime, runDir: dir, spares, log });
   const bundle = async (source: string): Promise<Bundle> => {
     const sha256 = createHash('sha256').update(source).digest('hex');
