@@ -106,7 +106,7 @@ export async function startCore(
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
     recordingDays: config.recordingDays,
-    ...{ webhookRatePerS: config.webhookRatePerS, concurrency: config.concurrency },
+    ...{ webhookRatePerS: config.webhookRatePerS, concurrency: config.concurrency, dataDir },
     closing: closing.signal,
   });
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');

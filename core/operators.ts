@@ -35,7 +35,7 @@ export type OperatorOptions = {
 
 export function operatorService(
   options: OperatorOptions,
-): Service<typeof OperatorServiceService, MachineCaller> {
+): Omit<Service<typeof OperatorServiceService, MachineCaller>, 'createBackup'> {
   const { store, now, concurrency, queueMax, forgetKey } = options;
   const shown = (row: OperatedRow) => toProto(row, queueMax);
 

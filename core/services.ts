@@ -5,6 +5,7 @@ import type { Metrics } from '../proto/metrics.ts';
 import type { Definition, Handlers } from '../proto/rpc.ts';
 import { type AllHandlers, SERVICES } from '../proto/services.ts';
 import type { Authenticate, ForgetKey } from './auth.ts';
+import { backupService } from './backup/service.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import { blobService, everybody } from './blobs.ts';
 import { buildHandlers } from './builds.ts';
@@ -74,6 +75,7 @@ export type Parts = {
   now: () => number;
   leaseMs: number;
   queueMax: number;
+  dataDir: string;
   concurrency: number;
   webhookAllow: BlockList;
   webhookRule: Rule;
@@ -120,7 +122,11 @@ export function allHandlers(parts: Parts): AllHandlers {
   }
 
   return {
-    operators: behind(SERVICES.operators, operatorService(parts), onlyOperators),
+    operators: behind(
+      SERVICES.operators,
+      { ...operatorService(parts), ...backupService(parts) },
+      onlyOperators,
+    ),
     projects: behind(SERVICES.projects, projectService({ store, now }), onlyProjects),
     contexts: {
       ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),

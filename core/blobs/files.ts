@@ -30,6 +30,8 @@ export type BlobFiles = {
   /** Where it is, for those who read it in their own way. */
   path(id: string): string;
   remove(id: string): Promise<void>;
+  /** Until it is disposed, nothing is removed: what was to be goes then. */
+  hold(): AsyncDisposable;
 };
 
 /** Opens the folder; it is made when missing. */
@@ -38,6 +40,12 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
   for (const name of await readdir(folder)) {
     if (name.endsWith(ASIDE)) await rm(join(folder, name), { force: true });
   }
+  const held = new Set<string>();
+  let holds = 0;
+  const remove = async (id: string): Promise<void> => {
+    if (holds > 0) held.add(id);
+    else await rm(join(folder, id), { force: true });
+  };
   return {
     async write(id, parts, maxBytes) {
       const path = join(folder, id);
@@ -55,16 +63,32 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
     readRange: (id, start, end) =>
       createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES, start, end: end - 1 }),
     path: (id) => join(folder, id),
-    remove: (id) => rm(join(folder, id), { force: true }),
+    remove,
+    hold() {
+      holds += 1;
+      return {
+        async [Symbol.asyncDispose]() {
+          holds -= 1;
+          if (holds > 0) return;
+          const ids = [...held];
+          held.clear();
+          for (const id of ids) await remove(id);
+        },
+      };
+    },
   };
 }
 
 /** Removes old files that `known` does not know; answers how many. */
 export async function sweepBlobFiles(
   folder: string,
-  known: (ids: string[]) => Promise<string[]>,
-  now: number,
+  options: {
+    known: (ids: string[]) => Promise<string[]>;
+    remove: (id: string) => Promise<void>;
+    now: number;
+  },
 ): Promise<number> {
+  const { known, remove, now } = options;
   const names = await readdir(folder);
   let removed = 0;
   for (let from = 0; from < names.length; from += BATCH) {
@@ -73,7 +97,7 @@ export async function sweepBlobFiles(
     for (const name of batch.filter((one) => !rows.has(one))) {
       const { mtimeMs } = await stat(join(folder, name));
       if (now - mtimeMs < ORPHAN_AGE_MS) continue;
-      await rm(join(folder, name), { force: true });
+      await remove(name);
       removed += 1;
     }
   }

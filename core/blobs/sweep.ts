@@ -57,6 +57,10 @@ async function sweepBlobs({ store, files, folder, log, now }: Options): Promise<
     for (const id of ids) await files.remove(id);
     unused += ids.length;
   } while (ids.length === BATCH);
-  const orphans = await sweepBlobFiles(folder, (names) => store.knownBlobs(names), at);
+  const orphans = await sweepBlobFiles(folder, {
+    known: (names) => store.knownBlobs(names),
+    remove: files.remove,
+    now: at,
+  });
   if (unused + orphans > 0) log.info({ unused, orphans }, 'removed files that nobody names');
 }

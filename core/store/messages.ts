@@ -19,7 +19,13 @@ export type ThreadOptions = {
 };
 
 export type OpRequest = { kind: 'op'; id: number; op: string; args: unknown[] };
-export type ToThread = OpRequest | { kind: 'close' };
+/** Copies the database to that path; answered with a Snapshot when it is whole. */
+export type SnapshotRequest = { kind: 'snapshot'; id: number; path: string };
+
+export type ToThread = OpRequest | SnapshotRequest | { kind: 'close' };
+
+/** What a copy of the database names. */
+export type Snapshot = { blobs: { id: string; size: number; sha256: string }[] };
 
 export type PlainError =
   | { kind: 'fault'; reason: Reason; message: string; facts: Facts }

@@ -7,7 +7,13 @@
 import { Worker } from 'node:worker_threads';
 import { ConfigError } from '../../proto/env.ts';
 import { Fault } from '../../proto/errors.ts';
-import { type Answer, type FromThread, fromPlain, type ThreadOptions } from './messages.ts';
+import {
+  type Answer,
+  type FromThread,
+  fromPlain,
+  type ThreadOptions,
+  type ToThread,
+} from './messages.ts';
 import type { Store, Topic } from './types.ts';
 
 /**
@@ -39,6 +45,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return {
     ...Object.fromEntries(methods),
     onWake: (topic: Topic, listener: () => void) => thread.onWake(topic, listener),
+    snapshot: (path: string) => thread.snapshot(path),
     close: () => thread.close(),
   } as Store;
 }
@@ -71,6 +78,14 @@ class Thread {
   }
 
   call(op: string, args: unknown[]): Promise<unknown> {
+    return this.#ask((id) => ({ kind: 'op', id, op, args }));
+  }
+
+  snapshot(path: string): Promise<unknown> {
+    return this.#ask((id) => ({ kind: 'snapshot', id, path }));
+  }
+
+  #ask(message: (id: number) => ToThread): Promise<unknown> {
     if (this.#state === 'dead') return Promise.reject(unknownOutcome());
     if (this.#state === 'closing') return Promise.reject(new Fault('DRAINING', 'Shutting down.'));
     if (this.#waiting.size >= WAITING_MAX) {
@@ -79,7 +94,7 @@ class Thread {
     const id = this.#nextId++;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiting.set(id, { resolve, reject });
-    this.#worker.postMessage({ kind: 'op', id, op, args });
+    this.#worker.postMessage(message(id));
     return promise;
   }
 

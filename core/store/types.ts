@@ -4,6 +4,7 @@
  * milliseconds, ids and times come from the caller. One interface per noun in types/<noun>.ts; an
  * engine implements all of them, and test/core/store.test.ts runs on every engine.
  */
+import type { Snapshot } from './messages.ts';
 import type { BlobOps } from './types/blobs.ts';
 import type { BuildOps, FunctionOps } from './types/builds.ts';
 import type { ContextContentOps } from './types/context-content.ts';
@@ -80,6 +81,8 @@ export type Store = Async<StoreOps> & {
    * Calls the listener after each commit that woke the topic; the function given back ends that.
    */
   onWake(topic: Topic, listener: () => void): () => void;
+  /** Copies the database, as it is at one moment, to that path; others commit meanwhile. */
+  snapshot(path: string): Promise<Snapshot>;
   /** Answers everything asked so far, then closes the database. */
   close(): Promise<void>;
 };

@@ -1,7 +1,7 @@
 /** kill -9 in the middle of a save keeps the old content whole; what is over is swept. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
@@ -59,7 +59,11 @@ for (const [point, isSaved] of [
     assert.ok(await store.getBlob(expected));
     // At the next start: files without a row go, and then rows that nobody holds with their files.
     const later = Date.now() + 7_200_000;
-    await sweepBlobFiles(folder, (ids) => store.knownBlobs(ids), later);
+    await sweepBlobFiles(folder, {
+      known: (ids) => store.knownBlobs(ids),
+      remove: async (name) => rmSync(join(folder, name)),
+      now: later,
+    });
     assert.equal(readdirSync(folder).sort(), (isSaved ? [next] : [old, next]).sort());
     const unused = await store.removeUnusedBlobs({ before: later, max: 10 });
     assert.equal(unused, isSaved ? [] : [next]);

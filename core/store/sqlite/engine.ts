@@ -97,7 +97,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-function isFull(error: unknown): boolean {
+export function isFull(error: unknown): boolean {
   return codeOf(error) === 'SQLITE_FULL';
 }
 
@@ -105,7 +105,7 @@ function isDamage(error: unknown): boolean {
   return /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(codeOf(error));
 }
 
-function storageFull(): Fault {
+export function storageFull(): Fault {
   return new Fault('STORAGE_FULL', 'The disk is full.');
 }
 

@@ -8,12 +8,22 @@ import {
   receiveMessageOnPort,
   workerData,
 } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
 import { ConfigError } from '../../../proto/env.ts';
 import { must } from '../../../proto/must.ts';
-import type { FromThread, OpRequest, ThreadOptions, ToThread } from '../messages.ts';
-import { Engine } from './engine.ts';
+import {
+  type Answer,
+  type FromThread,
+  type OpRequest,
+  type SnapshotRequest,
+  type ThreadOptions,
+  type ToThread,
+  toPlain,
+} from '../messages.ts';
+import { Engine, isFull, storageFull } from './engine.ts';
 import { type OpenDatabase, openDatabase } from './open.ts';
 import { allOps } from './ops.ts';
+import { snapshotTo } from './snapshot.ts';
 import { crashPoints } from './tx.ts';
 
 /**
@@ -39,7 +49,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
   }
   port.on('message', (first: ToThread) => {
     const group: OpRequest[] = [];
-    const closing = gather(port, first, group);
+    const snapshots: SnapshotRequest[] = [];
+    const closing = gather(port, first, { group, snapshots });
     if (group.length > 0) {
       const outcome = engine.run(group);
       if (outcome.kind === 'fatal') {
@@ -49,6 +60,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
       }
       tell({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes });
     }
+    // After what was asked before it; what comes later may or may not be in it.
+    for (const wanted of snapshots) void snapshot(open.db, wanted, tell);
     if (closing) {
       open.close();
       tell({ kind: 'closed' });
@@ -58,12 +71,30 @@ function start(port: MessagePort, options: ThreadOptions): void {
   tell({ kind: 'ready', operations: engine.operations });
 }
 
+/** Goes on between groups; one that fails, as for want of room, harms nothing else. */
+async function snapshot(
+  db: Database,
+  { id, path }: SnapshotRequest,
+  tell: (message: FromThread) => void,
+): Promise<void> {
+  const answer = await snapshotTo(db, path).then(
+    (value): Answer => ({ id, value }),
+    (error: unknown): Answer => ({ id, error: toPlain(isFull(error) ? storageFull() : error) }),
+  );
+  tell({ kind: 'answers', answers: [answer], wakes: [] });
+}
+
 /** Adds what waits to the group; true when the thread was told to close. */
-function gather(port: MessagePort, first: ToThread, group: OpRequest[]): boolean {
+function gather(
+  port: MessagePort,
+  first: ToThread,
+  { group, snapshots }: { group: OpRequest[]; snapshots: SnapshotRequest[] },
+): boolean {
   let message: ToThread | undefined = first;
   while (message) {
     if (message.kind === 'close') return true;
-    group.push(message);
+    if (message.kind === 'snapshot') snapshots.push(message);
+    else group.push(message);
     if (group.length >= GROUP_MAX) return false;
     message = receiveMessageOnPort(port)?.message as ToThread | undefined;
   }

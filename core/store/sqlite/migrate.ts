@@ -13,17 +13,30 @@ export function migrate(db: Database): void {
   db.exec(`
     CREATE TABLE IF NOT EXISTS migrations (
       number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT`);
-  const done = new Set(db.prepare<[], number>('SELECT number FROM migrations').pluck().all());
-  const known = readdirSync(FOLDER)
-    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
-    .sort();
-  const numbers = new Set(known.map(numberOf));
-  if ([...done].some((number) => !numbers.has(number))) {
+  const done = doneIn(db);
+  const known = knownHere();
+  if (isNewer(db)) {
     throw new ConfigError('the data directory was written by a newer tabern; run that one');
   }
   for (const name of known) {
     if (!done.has(numberOf(name))) apply(db, name);
   }
+}
+
+/** Whether a migration is recorded that is not known here. */
+export function isNewer(db: Database): boolean {
+  const numbers = new Set(knownHere().map(numberOf));
+  return [...doneIn(db)].some((number) => !numbers.has(number));
+}
+
+function doneIn(db: Database): Set<number> {
+  return new Set(db.prepare<[], number>('SELECT number FROM migrations').pluck().all());
+}
+
+function knownHere(): string[] {
+  return readdirSync(FOLDER)
+    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
+    .sort();
 }
 
 function apply(db: Database, name: string): void {

@@ -67,7 +67,8 @@ function optimize(db: Database): void {
   }
 }
 
-function takeLock(dir: string): Database {
+/** Held until it is closed. Throws ConfigError when another process has it. */
+export function takeLock(dir: string): Database {
   const lock = new Sqlite(ownFile(dir, 'lock.db'), { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');

@@ -1,0 +1,20 @@
+/** A backup of a data directory on which no core runs; none starts while it is taken. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from '../../proto/env.ts';
+import { openForBackup } from '../store/sqlite/snapshot.ts';
+import { version } from './service.ts';
+import { type BackupPart, takeBackup } from './take.ts';
+
+/** Throws ConfigError when a core runs on it, or there is nothing. */
+export async function* offlineBackup(
+  dataDir: string,
+  withMasterKey: boolean,
+): AsyncGenerator<BackupPart> {
+  if (!existsSync(join(dataDir, 'tabern.db'))) {
+    throw new ConfigError(`${dataDir} is no data directory: set TABERN_DATA or --data`);
+  }
+  using db = openForBackup(dataDir);
+  const source = { dataDir, version: version(), withMasterKey, at: Date.now() };
+  yield* takeBackup({ ...source, snapshot: db.snapshot });
+}

@@ -1,0 +1,152 @@
+/**
+ * A data directory from a backup, whole or not at all: everything is written aside, checked against
+ * the hashes that came along, synced, and only then put in place, the database last.
+ */
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { ConfigError } from '../../proto/env.ts';
+import { readTar, TarError } from '../../proto/tar.ts';
+import { isId } from '../ids.ts';
+import { openSealer } from '../seal.ts';
+import { inspect } from '../store/sqlite/inspect.ts';
+import { DATABASE, FORMAT, MANIFEST, MASTER_KEY, type Manifest } from './archive.ts';
+
+const ASIDE = '.restore';
+/** In bytes. Ours: a manifest is some 300, and 40 for each missing blob. */
+const MANIFEST_MAX_BYTES = 16 << 20;
+
+export type Restored = {
+  manifest: Manifest;
+  /** Whether the directory has the key that opens its secrets. */
+  hasMasterKey: boolean;
+};
+
+type Found = { size: number; sha256: string };
+
+/** Throws ConfigError for a directory that is not empty, and for a backup that is not whole. */
+export async function restoreBackup(options: {
+  bytes: AsyncIterable<Buffer>;
+  dataDir: string;
+  /** The text of keys/master.key, where it is kept elsewhere. */
+  masterKey?: string | undefined;
+}): Promise<Restored> {
+  const { bytes, dataDir, masterKey } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  if ((await readdir(dataDir)).length > 0) {
+    throw new ConfigError(`${dataDir} is not empty: restore into a new directory`);
+  }
+  const aside = join(dataDir, ASIDE);
+  await mkdir(aside, { mode: 0o700 });
+  try {
+    const found = await unpack(bytes, aside);
+    const manifest = await check(found, aside);
+    if (masterKey !== undefined) await writeKey(aside, masterKey);
+    const hasMasterKey = masterKey !== undefined || manifest.hasMasterKey;
+    if (hasMasterKey) checkKey(aside);
+    await put(aside, dataDir);
+    return { manifest, hasMasterKey };
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** Writes what is in the tar, and no other name than a backup has. */
+async function unpack(bytes: AsyncIterable<Buffer>, aside: string): Promise<Map<string, Found>> {
+  const found = new Map<string, Found>();
+  for (const folder of ['blobs', 'keys']) await mkdir(join(aside, folder), { mode: 0o700 });
+  try {
+    for await (const { kind, path, size, body } of readTar(bytes)) {
+      const isFirst = found.size === 0;
+      if (kind !== 'file' || !isKnown(path) || found.has(path) || isFirst !== (path === MANIFEST)) {
+        throw wrong(`it holds ${JSON.stringify(path.slice(0, 80))} where no backup does`);
+      }
+      if (isFirst && size > MANIFEST_MAX_BYTES) throw wrong('its manifest is too large');
+      const hash = createHash('sha256');
+      await pipeline(
+        body,
+        async function* (parts) {
+          for await (const part of parts as AsyncIterable<Buffer>) {
+            hash.update(part);
+            yield part;
+          }
+        },
+        createWriteStream(join(aside, path), { flags: 'wx', mode: 0o600, flush: true }),
+      );
+      found.set(path, { size, sha256: hash.digest('hex') });
+    }
+  } catch (error) {
+    if (error instanceof TarError) throw wrong(error.message, error);
+    throw error;
+  }
+  return found;
+}
+
+function isKnown(path: string): boolean {
+  if (path === MANIFEST || path === DATABASE || path === MASTER_KEY) return true;
+  return path.startsWith('blobs/') && isId(path.slice('blobs/'.length));
+}
+
+/** Every byte against its hash; the database against itself. */
+async function check(found: ReadonlyMap<string, Found>, aside: string): Promise<Manifest> {
+  const manifest = await manifestOf(aside, found);
+  const database = found.get(DATABASE);
+  if (database?.sha256 !== manifest.database.sha256) throw wrong('its database is not whole');
+  const { problems, blobs } = inspect(join(aside, DATABASE));
+  if (problems.length > 0) throw wrong(problems[0] ?? '');
+  const missing = new Set(manifest.missing);
+  for (const { id, size, sha256 } of blobs) {
+    const file = found.get(`blobs/${id}`);
+    if (file === undefined && missing.has(id)) continue;
+    if (file?.size !== size || file.sha256 !== sha256) throw wrong(`blob ${id} is not whole`);
+  }
+  const files = [...found.keys()].filter((path) => path.startsWith('blobs/'));
+  const known = new Set(blobs.map(({ id }) => `blobs/${id}`));
+  const stranger = files.find((path) => !known.has(path));
+  if (stranger !== undefined) throw wrong(`nobody names ${stranger}`);
+  return manifest;
+}
+
+async function manifestOf(aside: string, found: ReadonlyMap<string, Found>): Promise<Manifest> {
+  if (!found.has(MANIFEST)) throw wrong('it is empty');
+  try {
+    await using file = await open(join(aside, MANIFEST));
+    const manifest = JSON.parse(await file.readFile('utf8')) as Partial<Manifest>;
+    const { format, database, missing } = manifest;
+    if (format !== FORMAT || !database || !Array.isArray(missing)) throw wrong(`not ${FORMAT}`);
+    return manifest as Manifest;
+  } catch (error) {
+    if (error instanceof SyntaxError) throw wrong('its manifest is not JSON', error);
+    throw error;
+  }
+}
+
+async function writeKey(aside: string, text: string): Promise<void> {
+  await writeFile(join(aside, MASTER_KEY), text, { mode: 0o600, flush: true });
+}
+
+/** Throws ConfigError for a key of another database. */
+function checkKey(aside: string): void {
+  const { masterKeyCheck } = inspect(join(aside, DATABASE));
+  openSealer(join(aside, MASTER_KEY), masterKeyCheck);
+}
+
+/** The database last: a directory without it is not one that core would start on as it is. */
+async function put(aside: string, dataDir: string): Promise<void> {
+  for (const folder of ['blobs', 'keys', '']) await sync(join(aside, folder));
+  for (const name of ['keys', 'blobs', DATABASE]) {
+    await rename(join(aside, name), join(dataDir, name));
+    await sync(dataDir);
+  }
+}
+
+async function sync(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r');
+  await handle.sync();
+}
+
+function wrong(why: string, cause?: unknown): ConfigError {
+  return new ConfigError(`this is not a whole backup: ${why}`, { cause });
+}

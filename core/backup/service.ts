@@ -1,0 +1,47 @@
+/** A backup of the core that runs, as a stream of the tar's bytes. One at a time. */
+import { readFileSync } from 'node:fs';
+import { Fault } from '../../proto/errors.ts';
+import type { OperatorServiceService } from '../../proto/gen/tabern/v1/operators.pb.ts';
+import type { BlobFiles } from '../blobs/files.ts';
+import type { MachineCaller, Service } from '../call.ts';
+import type { Store } from '../store/types.ts';
+import { takeBackup } from './take.ts';
+
+const PACKAGE = new URL('../../package.json', import.meta.url);
+
+export function backupService(options: {
+  store: Pick<Store, 'snapshot'>;
+  files: Pick<BlobFiles, 'hold'>;
+  dataDir: string;
+  now: () => number;
+}): Pick<Service<typeof OperatorServiceService, MachineCaller>, 'createBackup'> {
+  const { store, files, dataDir, now } = options;
+  let isRunning = false;
+
+  return {
+    async *createBackup({ withMasterKey }, { call }) {
+      if (isRunning) {
+        const message = 'A backup is being taken. Try again when it has ended.';
+        throw new Fault('RATE_LIMIT', message);
+      }
+      isRunning = true;
+      try {
+        await using _ = files.hold();
+        const source = { dataDir, version: version(), withMasterKey, at: now() };
+        for await (const part of takeBackup({ ...source, snapshot: store.snapshot })) {
+          if (call.signal.aborted) throw call.signal.reason;
+          yield Buffer.isBuffer(part)
+            ? { part: { $case: 'chunk', value: part } as const }
+            : { part: { $case: 'start', value: part } as const };
+        }
+      } finally {
+        isRunning = false;
+      }
+    },
+  };
+}
+
+export function version(): string {
+  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
+  return version;
+}

@@ -1,0 +1,51 @@
+/** Reads a database without changing it: is it whole, is it ours, what does it name. */
+import Sqlite, { type Database } from 'better-sqlite3';
+import { isNewer } from './migrate.ts';
+
+export type Inspected = {
+  /** Sentences for the operator; empty when all is well. */
+  problems: string[];
+  blobs: { id: string; size: number; sha256: string }[];
+  /** Null before the first start. */
+  masterKeyCheck: Uint8Array | null;
+};
+
+/** In rows of integrity_check: more would say the same. */
+const PROBLEMS_MAX = 10;
+
+/** Of a database that is in use, too. */
+export function inspect(path: string): Inspected {
+  using opened = new DisposableStack();
+  const problems: string[] = [];
+  const nothing = { problems, blobs: [], masterKeyCheck: null };
+  try {
+    const db = opened.adopt(new Sqlite(path, { readonly: true, timeout: 5_000 }), (one) =>
+      one.close(),
+    );
+    problems.push(...damageOf(db));
+    if (problems.length > 0) return nothing;
+    if (isNewer(db)) problems.push('the database was written by a newer tabern');
+    const blobs = db.prepare<[], Inspected['blobs'][number]>('SELECT id, size, sha256 FROM blobs');
+    return { problems, blobs: blobs.all(), masterKeyCheck: checkOf(db) };
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError)) throw error;
+    problems.push(`the database cannot be read: ${error.message}`);
+    return nothing;
+  }
+}
+
+function damageOf(db: Database): string[] {
+  const rows = db.pragma(`integrity_check(${PROBLEMS_MAX})`, { simple: false }) as {
+    integrity_check: string;
+  }[];
+  const damage = rows.map((row) => row.integrity_check).filter((text) => text !== 'ok');
+  const strays = db.pragma('foreign_key_check') as { table: string }[];
+  return [
+    ...damage.map((text) => `the database is damaged: ${text}`),
+    ...(strays[0] ? [`the database is damaged: rows of ${strays[0].table} lead nowhere`] : []),
+  ];
+}
+
+function checkOf(db: Database): Uint8Array | null {
+  return db.prepare<[], Uint8Array>('SELECT sealed FROM master_key_check').pluck().get() ?? null;
+}
