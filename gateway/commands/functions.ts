@@ -3,6 +3,24 @@ import type { Command } from './command.ts';
 
 export const FUNCTIONS: readonly Command[] = [
   {
+    usage: 'init [directory]',
+    says: 'make a small project, ready to publish',
+    example: 'tabern init first-function',
+    kind: 'local',
+    run: async ([directory = '']) => (await import('../../runner/cli/init.ts')).run(directory),
+  },
+  {
+    usage: 'dev <entry>',
+    says: "run a project's functions on this machine, again with each change",
+    example: 'tabern dev index.ts',
+    kind: 'local',
+    flags: [
+      { flags: '--port <port>', says: 'where to listen', default: '14113' },
+      { flags: '--host <host>', says: 'the address to listen on', default: '127.0.0.1' },
+    ],
+    run: async ([entry = ''], given) => (await import('../../runner/cli/dev.ts')).run(entry, given),
+  },
+  {
     usage: 'publish <entry>',
     says: 'publish the functions of a source file',
     example: 'tabern publish index.ts',
@@ -20,6 +38,13 @@ export const FUNCTIONS: readonly Command[] = [
     ],
     run: async ([name = ''], given) =>
       (await import('../../runner/cli/invoke.ts')).run(name, given),
+  },
+  {
+    usage: 'cancel <invocation-id>',
+    says: 'end an invocation that waits or runs',
+    example: 'tabern cancel 0198c0de-0000-7000-8000-000000000000',
+    kind: 'project',
+    run: async ([id = ''], given) => (await import('../../runner/cli/cancel.ts')).run(id, given),
   },
   {
     usage: 'logs <invocation-id>',

@@ -12,15 +12,19 @@ const POLL_MS = 1_000;
 
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
 
-export type Cli = {
-  /** Without a slash at its end and without credentials. */
-  baseUrl: string;
-  apiKey: string;
+/** Where a command runs, and who reads what it says. */
+export type Terminal = {
   cwd: string;
   /** Answers: one line on stdout. */
   print(line: string): void;
   /** Messages to people: one line on stderr. */
   say(line: string): void;
+};
+
+export type Cli = Terminal & {
+  /** Without a slash at its end and without credentials. */
+  baseUrl: string;
+  apiKey: string;
   /** Between two looks at something that is under way. */
   pollMs: number;
 };
@@ -40,10 +44,16 @@ export function openCli(options: Options, env: Env = process.env): Cli {
   return {
     baseUrl: baseUrl(given(options, 'baseUrl') ?? text(env, 'TABERN_BASE_URL') ?? local(env)),
     apiKey,
+    ...openTerminal(),
+    pollMs: POLL_MS,
+  };
+}
+
+function openTerminal(): Terminal {
+  return {
     cwd: process.cwd(),
     print: (line) => process.stdout.write(`${line}\n`),
     say: (line) => process.stderr.write(`${line}\n`),
-    pollMs: POLL_MS,
   };
 }
 
@@ -51,12 +61,20 @@ export function openCli(options: Options, env: Env = process.env): Cli {
  * Runs a command; the exit code is 0, 1 for what the service or the author has to mend, 2 for a
  * wrong call.
  */
-export async function runCli(
-  options: Options,
-  command: (cli: Cli) => Promise<number>,
+export function runCli(options: Options, command: (cli: Cli) => Promise<number>): Promise<number> {
+  return coded(() => command(openCli(options)));
+}
+
+/** As runCli, for a command that calls no service; it gets the environment. */
+export function runHere(
+  command: (terminal: Terminal, env: Env) => Promise<number>,
 ): Promise<number> {
+  return coded(() => command(openTerminal(), process.env));
+}
+
+async function coded(command: () => Promise<number>): Promise<number> {
   try {
-    return await command(openCli(options));
+    return await command();
   } catch (error) {
     if (error instanceof ConfigError) return complain(error, 2);
     if (error instanceof CliError) return complain(error, 1);

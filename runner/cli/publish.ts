@@ -19,7 +19,7 @@ export function run(argument: string, options: Options): Promise<number> {
 }
 
 export async function publish(argument: string, options: Options, cli: Cli): Promise<number> {
-  const entrypoint = await entry(argument, cli.cwd);
+  const entrypoint = await entryOf(argument, cli.cwd);
   const archive = await pack(cli.cwd, entrypoint);
   cli.say(`uploading ${(archive.size / 1024).toFixed(0)} KiB`);
   const api = openApi(cli);
@@ -40,10 +40,10 @@ export async function publish(argument: string, options: Options, cli: Cli): Pro
 }
 
 /** The entry as the service wants it: relative to the project, with '/' between its parts. */
-async function entry(argument: string, cwd: string): Promise<string> {
+export async function entryOf(argument: string, cwd: string): Promise<string> {
   const path = relative(cwd, resolve(cwd, argument));
   if (path === '' || path.startsWith('..') || isAbsolute(path)) {
-    throw new CliError(`${argument} is outside the current directory; publish from the project`);
+    throw new CliError(`${argument} is outside the current directory; go to the project's`);
   }
   const found = await stat(join(cwd, path)).catch(() => undefined);
   if (!found?.isFile()) throw new CliError(`there is no file ${argument}`);

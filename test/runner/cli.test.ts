@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError } from '../../proto/env.ts';
 import { logText, openApi } from '../../runner/cli/api.ts';
+import { cancel } from '../../runner/cli/cancel.ts';
 import { openCli } from '../../runner/cli/config.ts';
 import { invoke } from '../../runner/cli/invoke.ts';
 import { logs } from '../../runner/cli/logs.ts';
@@ -39,6 +40,20 @@ cli('a failed invocation prints its cause and exits 1', async () => {
   assert.is(await invoke(ID, {}, opened), 1);
   assert.equal(out, []);
   assert.match(said.join(), 'WORKLOAD_ERROR: RangeError: asked to\u{fffd}[2J fail');
+});
+
+cli('cancel ends an invocation and prints where it stands', async () => {
+  const invocation = { id: ID, status: 'FAILED', cause: { code: 'WORKLOAD_ERROR' } };
+  const path = `POST /v1/functions/invocations/${ID}/cancel`;
+  await using remote = await service({ [path]: { json: invocation } });
+  const people = terminal(remote.baseUrl);
+  assert.is(await cancel(ID, {}, people.cli), 0);
+  assert.equal(people.out, ['FAILED']);
+  const program = terminal(remote.baseUrl);
+  assert.is(await cancel(ID, { json: true }, program.cli), 0);
+  assert.equal(JSON.parse(program.out.join()), invocation);
+  const error = await errorOf(cancel('of-nobody', {}, people.cli));
+  assert.match((error as Error).message, /^404 /);
 });
 
 cli('params that are no object are refused before anything is sent', async () => {

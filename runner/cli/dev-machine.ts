@@ -1,0 +1,131 @@
+/**
+ * What `tabern dev` runs functions with: the runner's own jail, Chrome and function hosts, one of
+ * each, on a directory of the user's cache. So a function meets here what it meets in the service.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chmod, mkdir, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Env, text } from '../../proto/env.ts';
+import { type Log, openLog } from '../../proto/log.ts';
+import { NO_METRICS } from '../../proto/metrics.ts';
+import type { Bundle } from '../bundles.ts';
+import { ChromeNotFound } from '../chrome/find.ts';
+import { type Config, readConfig } from '../config.ts';
+import { openFilters } from '../filters.ts';
+import type { LogLine } from '../host/messages.ts';
+import type { InvokeOutcome } from '../hosts.ts';
+import { JailError } from '../jail/ladder.ts';
+import { type Machine, OperatorError, openMachine } from '../machine.ts';
+import { openSession } from '../session.ts';
+import { type SessionParams, sessionSettings } from '../settings.ts';
+import { makeRunDir, sweepRuns } from '../sweep.ts';
+import { CliError } from './config.ts';
+
+/** WebSocket close code. */
+const NORMAL = 1000;
+/** What the reference's local server calls where it runs. Source: reference.md 3.6. */
+const REGION = 'local';
+/** Not of a service's: it counts threads and spares for one developer. */
+const SIZES = {
+  TABERN_CHROME_SPARES: '1',
+  TABERN_SESSION_SPARES: '0',
+  TABERN_HOST_SPARES: '1',
+  TABERN_INVOCATIONS_MAX: '1',
+  TABERN_SESSIONS_MAX: '1',
+  TABERN_RUNNER_TOKEN: 'none', // it calls no core
+};
+
+/** One run of a function. */
+export type DevRun = {
+  bundle: Bundle;
+  functionName: string;
+  params: object;
+  session: SessionParams;
+  onLines(lines: readonly LogLine[]): void;
+  /** Of what its session's settings cannot have here. */
+  warn(message: string): void;
+  signal: AbortSignal;
+};
+
+export type DevMachine = AsyncDisposable & {
+  hosts: Machine['hosts'];
+  log: Log;
+  /** Of this process; removed at its end. */
+  runDir: string;
+  run(wanted: DevRun): Promise<InvokeOutcome>;
+};
+
+/** Throws CliError with what the machine lacks. */
+export async function openDevMachine(env: Env): Promise<DevMachine> {
+  const dataDir = join(text(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'tabern');
+  const config = readConfig({
+    ...env,
+    ...SIZES,
+    TABERN_DATA: dataDir,
+    TABERN_LOG_LEVEL: env['TABERN_LOG_LEVEL'] ?? 'error',
+  });
+  const log = openLog({ role: 'dev', level: config.logLevel });
+  await mkdir(dataDir, { recursive: true });
+  await chmod(dataDir, 0o700);
+  const runRoot = join(dataDir, 'run');
+  await sweepRuns(runRoot);
+  const runDir = await makeRunDir(runRoot);
+  await using closing = new AsyncDisposableStack();
+  closing.defer(() => rm(runDir, { recursive: true, force: true, maxRetries: 5 }));
+  const machine = await opened({ config, log, runDir, closing });
+  const kept = closing.move();
+  return {
+    hosts: machine.hosts,
+    log,
+    runDir,
+    run: runner(machine, config, log),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+type Opening = { config: Config; log: Log; runDir: string; closing: AsyncDisposableStack };
+
+async function opened(opening: Opening): Promise<Machine> {
+  try {
+    return await openMachine({ ...opening, metrics: NO_METRICS });
+  } catch (error) {
+    const isMendable =
+      error instanceof OperatorError ||
+      error instanceof JailError ||
+      error instanceof ChromeNotFound;
+    throw isMendable ? new CliError(error.message) : error;
+  }
+}
+
+function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) {
+  const filters = openFilters({ lists: config.adLists, now: Date.now });
+  const engine = engines.invocations.kind;
+  return async ({ session: asked, params, warn, ...wanted }: DevRun): Promise<InvokeOutcome> => {
+    const { signal } = wanted;
+    const settings = sessionSettings(asked, engine, { proxy: config.proxy, filters, warn });
+    const options = { chromes, log, now: Date.now };
+    const session = await openSession(
+      { ...options, wanted: async () => settings.wanted, parts: [settings.open] },
+      signal,
+    );
+    // as in the service: a handler whose time is over drives nothing more
+    const cut = (): void => void session.close(NORMAL, 'the invocation was ended', false);
+    signal.addEventListener('abort', cut);
+    try {
+      return await hosts.invoke({
+        ...wanted,
+        invocationId: randomUUID(),
+        projectId: 'dev',
+        paramsJson: JSON.stringify(params),
+        sessionId: randomUUID(),
+        signingKey: randomBytes(32).toString('base64url'),
+        region: REGION,
+        relay: session.relay,
+      });
+    } finally {
+      signal.removeEventListener('abort', cut);
+      await session.close(NORMAL, 'the invocation has ended', false);
+    }
+  };
+}

@@ -1,0 +1,148 @@
+/**
+ * The local server of `tabern dev`: functions by name, one at a time, answered with their result.
+ * Routes and answers are the reference's. Source: reference.md 3.6.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { CliError } from './config.ts';
+
+/** In bytes. Source: reference.md 2.4, where the service refuses more. */
+const PARAMS_MAX_BYTES = 64 * 1024;
+/** In bytes. Ours: params, and the context that other tools send along. */
+const BODY_MAX_BYTES = 2 * PARAMS_MAX_BYTES;
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'GET, POST, OPTIONS',
+  'access-control-allow-headers': 'content-type',
+};
+const INVOKE = /^\/v1\/functions\/([^/]+)\/invoke$/;
+
+/** A handler's failure, as the reference words it. */
+export type DevFailure = { message: string; type: string; stackTrace: string[] };
+/** JSON of the result; undefined when there is none. */
+export type DevOutcome = { json: string | undefined } | { failure: DevFailure };
+
+export type DevFunctions = {
+  /** Why there are none now: their sources cannot be built. */
+  problem(): string | undefined;
+  has(name: string): boolean;
+  run(name: string, params: object, signal: AbortSignal): Promise<DevOutcome>;
+};
+
+export type DevServer = AsyncDisposable & { url: string };
+
+/** Throws CliError when it cannot listen there. */
+export async function openDevServer(
+  where: { host: string; port: number },
+  functions: DevFunctions,
+): Promise<DevServer> {
+  let isBusy = false;
+
+  async function invoke(name: string, request: IncomingMessage, response: ServerResponse) {
+    const problem = functions.problem();
+    if (problem !== undefined) return refuse(response, 503, problem);
+    if (!functions.has(name)) return refuse(response, 404, `there is no function "${name}"`);
+    const params = await paramsOf(request);
+    if (typeof params === 'string') return refuse(response, 400, params);
+    if (isBusy) return refuse(response, 503, 'another invocation is under way; wait for its end');
+    isBusy = true;
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    try {
+      const outcome = await functions.run(name, params, gone.signal);
+      if ('failure' in outcome) send(response, 500, JSON.stringify({ error: outcome.failure }));
+      else send(response, 200, outcome.json === undefined ? '{}' : orEmpty(outcome.json));
+    } finally {
+      isBusy = false;
+    }
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = URL.parse(request.url ?? '', 'http://dev')?.pathname ?? '';
+    const name = nameOf(path);
+    if (request.method === 'OPTIONS') return void response.writeHead(204, CORS).end();
+    if (request.method === 'GET' && path === '/') return send(response, 200, '{"ok":true}');
+    if (request.method === 'POST' && name !== undefined) return invoke(name, request, response);
+    return refuse(response, 404, 'POST /v1/functions/<name>/invoke runs a function');
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      refuse(response, 500, error instanceof Error ? error.message : String(error));
+    });
+  });
+  const failed = once(server, 'error').then(([error]) => Promise.reject(error));
+  const listening = once(server, 'listening');
+  server.listen(where.port, where.host);
+  await Promise.race([listening, failed]).catch((error: unknown) => {
+    throw new CliError(cannotListen(error as NodeJS.ErrnoException, where));
+  });
+  failed.catch(() => undefined); // nothing fails once it listens
+  const host = where.host.includes(':') ? `[${where.host}]` : where.host;
+  return {
+    url: `http://${host}:${where.port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** The params, or what is wrong with the body. */
+async function paramsOf(request: IncomingMessage): Promise<object | string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= BODY_MAX_BYTES) chunks.push(chunk);
+  }
+  if (bytes > BODY_MAX_BYTES) return 'the body is too large: params may have 64 KiB';
+  const text = Buffer.concat(chunks).toString();
+  let body: unknown;
+  try {
+    body = text.trim() === '' ? {} : JSON.parse(text);
+  } catch {
+    return 'the body is not JSON';
+  }
+  if (!isObject(body)) return 'the body must be an object, such as {"params": {}}';
+  const { params = {} } = body as { params?: unknown };
+  if (!isObject(params)) return 'params must be an object';
+  if (Buffer.byteLength(JSON.stringify(params)) > PARAMS_MAX_BYTES) return 'params exceed 64 KiB';
+  return params;
+}
+
+function nameOf(path: string): string | undefined {
+  const [, encoded] = INVOKE.exec(path) ?? [];
+  if (encoded === undefined) return undefined;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}
+
+/** The reference answers nothing and null alike. */
+function orEmpty(json: string): string {
+  return json === 'null' ? '{}' : json;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  send(response, status, JSON.stringify({ error: { message } }));
+}
+
+function send(response: ServerResponse, status: number, json: string): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, { ...CORS, 'content-type': 'application/json' }).end(json);
+}
+
+function cannotListen({ code }: NodeJS.ErrnoException, where: { host: string; port: number }) {
+  const place = `${where.host}:${where.port}`;
+  if (code === 'EADDRINUSE') return `${place} is taken; choose another with --port`;
+  return `cannot listen on ${place} (${code ?? 'unknown'})`;
+}

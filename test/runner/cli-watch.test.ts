@@ -1,0 +1,47 @@
+/** Changes of sources, as an editor and a checkout make them. */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { foldersOf, watchSources } from '../../runner/cli/watch.ts';
+import { until } from '../support/poll.ts';
+import { directory } from '../support/project.ts';
+
+const watching = suite('runner/cli/watch');
+
+watching('tells of a change, of one in a new folder, and of a file put in place', async () => {
+  await using project = directory({ 'index.ts': '1', 'lib/a.ts': '1' });
+  let told = 0;
+  await using _watch = await watchSources(project.path, () => {
+    told += 1;
+  });
+  const path = (name: string) => join(project.path, name);
+  const tells = async (change: () => void) => {
+    const before = told;
+    change();
+    await until(() => told > before);
+  };
+  await tells(() => writeFileSync(path('index.ts'), '2'));
+  await tells(() => writeFileSync(path('lib/a.ts'), '2'));
+  await tells(() => mkdirSync(path('new')));
+  // its folder is looked for after the change: until then it may not be heard
+  await until(async () => {
+    const before = told;
+    writeFileSync(path('new/b.ts'), String(before));
+    return await until(() => told > before, 500).catch(() => false);
+  });
+  await tells(() => {
+    writeFileSync(path('lib/.a.swp'), '3');
+    renameSync(path('lib/.a.swp'), path('lib/a.ts'));
+  });
+  await tells(() => rmSync(path('new'), { recursive: true }));
+});
+
+watching('dependencies, hidden folders and what is built are not looked into', async () => {
+  const files = ['node_modules/a/index.js', '.git/HEAD', 'dist/index.js', 'lib/deep/a.ts'];
+  await using project = directory(Object.fromEntries(files.map((name) => [name, '1'])));
+  const lib = join(project.path, 'lib');
+  assert.equal(await foldersOf(project.path), [project.path, lib, join(lib, 'deep')]);
+});
+
+watching.run();
