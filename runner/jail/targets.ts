@@ -23,7 +23,7 @@ const ALL = cidrList(['0.0.0.0/0', '::/0']);
 
 type Address = { host: string; port: number; addresses: string[] };
 /** `via`: the proxy that is dialled in its place. */
-export type Target = Address & { via?: { upstream: Upstream; at: Address } };
+export type Target = Address & { url: URL; via?: { upstream: Upstream; at: Address } };
 export type Refusal = { code: 400 | 403 | 502; why: string };
 
 /** Whether a filter list names that address. */
@@ -57,12 +57,12 @@ export async function aim(
   if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) return denied(way, url.host);
   const host = bare(url.hostname);
   const addresses = verdict.kind === 'allowed' ? verdict.addresses : [];
-  if (!upstream) return { host, port, addresses };
+  if (!upstream) return { url, host, port, addresses };
   const proxy = await judge(upstream.host, upstream.isManaged ? { ...way, allow: ALL } : way);
   if (proxy.kind === 'unknown') return { code: 502, why: 'no address for the proxy' };
   if (proxy.kind === 'denied') return denied(way, `the proxy ${upstream.host}`);
   const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };
-  return { host, port, addresses, via: { upstream, at } };
+  return { url, host, port, addresses, via: { upstream, at } };
 }
 
 function denied({ log }: Aim, what: string): Refusal {
@@ -83,6 +83,18 @@ export async function dial(target: Target): Promise<Socket | undefined> {
   );
 }
 
+/** For plain requests: a proxy of http is told them whole, and needs no tunnel. */
+export async function reach(target: Target): Promise<Socket | undefined> {
+  const { via } = target;
+  return via?.upstream.protocol === 'http' ? await connected(via.at) : await dial(target);
+}
+
+/** Whether a connection to the one serves the other. */
+export function isSamePlace(one: Target, other: Target): boolean {
+  const isSameHost = one.host === other.host && one.port === other.port;
+  return isSameHost && one.via?.upstream === other.via?.upstream;
+}
+
 /** To the checked addresses, whichever answers first. */
 async function connected(address: Address): Promise<Socket | undefined> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -97,7 +109,7 @@ async function connected(address: Address): Promise<Socket | undefined> {
 }
 
 /** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */
-export function whereTo({ host, port, addresses }: Address) {
+function whereTo({ host, port, addresses }: Address) {
   const lookup: LookupFunction = (_host, _options, answer) => {
     answer(
       null,

@@ -1,0 +1,137 @@
+/**
+ * Plain requests of one connection from a jail, one after another. Each is judged and goes to its
+ * site over a connection that is this client's alone and stays for its next request to the same
+ * place: whatever a client or a site says, it reaches nobody but the two of them. Heads are written
+ * anew (http1.ts), bodies pass unread.
+ */
+import type { Socket } from 'node:net';
+import { NO_BODY } from './body.ts';
+import { answerHead, lineOf, type RequestHead } from './http1.ts';
+import type { Line } from './line.ts';
+import { type Aim, aim, isSamePlace, type Refusal, reach, type Target } from './targets.ts';
+import { basicOf } from './upstream.ts';
+
+/** A client's connection to a site, or to the proxy that asks the site for it. */
+export type Far = {
+  line: Line;
+  target: Target;
+  /** Something was asked there before. */
+  isUsed: boolean;
+  /** Settles when it is closed. */
+  closed: Promise<unknown>;
+  /** Counts what has passed there since it was counted last. */
+  count(): void;
+};
+
+export type Client = { line: Line; far: Far | undefined };
+
+export type ForwardOptions = {
+  way: Aim;
+  /** Makes a new connection one of the egress's. */
+  adopt(socket: Socket, target: Target): Far;
+};
+
+type Outcome = 'goes on' | 'last' | 'broken' | 'silent';
+
+/** Answers one request. False when the client's connection is over. */
+export async function forward(
+  request: RequestHead,
+  client: Client,
+  options: ForwardOptions,
+): Promise<boolean> {
+  const { socket } = client.line;
+  const target = await aim(options.way, request.target);
+  if ('code' in target) return refuse(socket, target);
+  const head = headFor(request, target);
+  let outcome: Outcome = 'silent';
+  for (let isAgain = true; isAgain && outcome === 'silent'; ) {
+    const far = await farFor(target, client, options);
+    if (client.line.isOver) return false;
+    if (far === undefined) break;
+    // a kept connection that the site closed at that moment says nothing about the site
+    isAgain = far.isUsed && isSafe(request);
+    far.isUsed = true;
+    outcome = await exchange(request, head, { client, far });
+    far.count();
+    if (outcome === 'silent') far.line.socket.destroy();
+  }
+  if (outcome === 'silent') {
+    return refuse(socket, { code: 502, why: `${target.host} does not answer` });
+  }
+  if (outcome === 'broken') socket.destroy();
+  if (outcome === 'goes on' && !request.isLast) return true;
+  socket.end();
+  return false;
+}
+
+/** May be asked twice. */
+function isSafe({ method, body }: RequestHead): boolean {
+  return (method === 'GET' || method === 'HEAD') && body === NO_BODY;
+}
+
+/** The connection that is there, when it leads to the same place, or a new one. */
+async function farFor(
+  target: Target,
+  client: Client,
+  { adopt }: ForwardOptions,
+): Promise<Far | undefined> {
+  const { far } = client;
+  // what a site says unasked is no answer to the next request
+  const isFit = far && !far.line.socket.destroyed && !far.line.hasMore;
+  if (isFit && isSamePlace(far.target, target)) return far;
+  far?.line.socket.destroy();
+  client.far = undefined;
+  const socket = await reach(target);
+  if (socket === undefined) return undefined;
+  client.far = adopt(socket, target);
+  if (client.line.isOver) socket.destroy(); // it has left meanwhile
+  return client.far;
+}
+
+async function exchange(
+  request: RequestHead,
+  head: string,
+  { client, far }: { client: Client; far: Far },
+): Promise<Outcome> {
+  const { socket } = far.line;
+  const { body, method } = request;
+  const sent = client.line.pass(head, body, socket);
+  if (body !== NO_BODY) void sent.then((isWhole) => isWhole || socket.destroy());
+  const outcome = await answer(far.line, client.line, method);
+  if (outcome !== 'goes on' || body === NO_BODY) return outcome;
+  // an answer may come before its request is over
+  return (await Promise.race([sent, far.closed])) === true ? outcome : 'last';
+}
+
+/** Passes on what a site has to say to a request. */
+async function answer(site: Line, client: Line, method: string): Promise<Outcome> {
+  for (let hasBegun = false; ; hasBegun = true) {
+    const text = await site.head();
+    const said = text === undefined ? undefined : answerHead(text, method);
+    if (said === undefined) return hasBegun ? 'broken' : 'silent';
+    if (!(await site.pass(said.text, said.body, client.socket))) return 'broken';
+    if (said.code >= 200) return said.isLast ? 'last' : 'goes on';
+  }
+}
+
+/** As it goes to the site, or to the proxy that asks the site. */
+function headFor({ method, version, fields, isLast }: RequestHead, { url, via }: Target): string {
+  const path = url.pathname + url.search;
+  const isAsked = via?.upstream.protocol === 'http';
+  const lines = [`${method} ${isAsked ? url.origin + path : path} ${version}`, `Host: ${url.host}`];
+  for (const field of fields) lines.push(lineOf(field));
+  const basic = isAsked ? basicOf(via.upstream) : undefined;
+  if (basic !== undefined) lines.push(`Proxy-Authorization: ${basic}`);
+  lines.push(isLast ? 'Connection: close' : 'Connection: keep-alive');
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
+
+/** Says why, and ends the connection. */
+export function refuse(socket: Socket, { code, why }: Refusal): false {
+  const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;
+  const length = `content-length: ${Buffer.byteLength(why) + 1}\r\n`;
+  socket.end(`${head}${length}connection: close\r\n\r\n${why}\n`);
+  return false;
+}

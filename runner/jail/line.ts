@@ -1,0 +1,140 @@
+/**
+ * One connection, read as HTTP/1.1 messages: a head, its body, the next head. Bytes of a body go on
+ * as they come, no faster than they are taken; what comes before somebody asks waits.
+ */
+import type { Socket } from 'node:net';
+import type { Body } from './body.ts';
+import { headEnd } from './http1.ts';
+
+/** Ours: as much as Chrome takes of an answer. */
+const HEAD_MAX_BYTES = 256 << 10;
+
+/** Undefined: nothing more comes. */
+type Sink = (bytes: Buffer | undefined) => void;
+
+export class Line {
+  readonly socket: Socket;
+  #held: Buffer | undefined;
+  #sink: Sink | undefined;
+  #isOver = false;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on('data', this.#receive).on('end', this.#end).on('close', this.#end);
+  }
+
+  /** Nothing more comes. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Something has come for which nobody asked. */
+  get hasMore(): boolean {
+    return this.#held !== undefined;
+  }
+
+  /**
+   * The next head; undefined when there is none. Of one that is too long the beginning, which is no
+   * message.
+   */
+  head(): Promise<string | undefined> {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    const endIn = headEnd();
+    let text = '';
+    this.#read((bytes) => {
+      const end = bytes && endIn(bytes);
+      text += bytes?.toString('latin1', 0, end) ?? '';
+      if (bytes !== undefined && end === undefined && text.length <= HEAD_MAX_BYTES) return;
+      this.#stop(end === undefined ? undefined : bytes?.subarray(end));
+      resolve(bytes && text);
+    });
+    return promise;
+  }
+
+  /** Writes `head`, then the body as it comes. False when that does not come whole. */
+  async pass(head: string, body: Body, to: Socket): Promise<boolean> {
+    const first = this.#held;
+    this.#held = undefined;
+    const taken = first === undefined ? 0 : body.take(first);
+    if (taken === undefined) return false;
+    // one write, and so one packet, for a short message
+    to.write(first === undefined || taken === 0 ? head : joined(head, first, taken), 'latin1');
+    this.#hold(first?.subarray(taken));
+    return body.isOver || (await this.#passRest(body, to));
+  }
+
+  /** Somebody else reads it from now on: gives what has come and was not read. */
+  release(): Buffer {
+    const { socket } = this;
+    socket.off('data', this.#receive).off('end', this.#end).off('close', this.#end);
+    return this.#held ?? Buffer.alloc(0);
+  }
+
+  #passRest(body: Body, to: Socket): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const finish = (isWhole: boolean, rest?: Buffer): void => {
+      this.#stop(rest);
+      resolve(isWhole);
+    };
+    const goOn = (): void => void this.socket.resume();
+    this.#read((bytes) => {
+      if (bytes === undefined) {
+        finish(body.isOpenEnded && this.socket.readableEnded);
+        return;
+      }
+      const taken = body.take(bytes);
+      if (taken === undefined) {
+        finish(false);
+        return;
+      }
+      const isFlushed = to.write(bytes.subarray(0, taken));
+      if (body.isOver) finish(true, bytes.subarray(taken));
+      else if (!isFlushed) {
+        this.socket.pause();
+        to.once('drain', goOn);
+      }
+    });
+    return promise;
+  }
+
+  #read(sink: Sink): void {
+    this.#sink = sink;
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) sink(held);
+    if (this.#sink !== sink) return; // it had enough
+    if (this.#isOver) sink(undefined);
+    else this.socket.resume();
+  }
+
+  #stop(rest: Buffer | undefined): void {
+    this.#sink = undefined;
+    this.#hold(rest);
+  }
+
+  #hold(bytes: Buffer | undefined): void {
+    if (bytes === undefined || bytes.length === 0) return;
+    this.#held = this.#held === undefined ? bytes : Buffer.concat([this.#held, bytes]);
+  }
+
+  readonly #receive = (bytes: Buffer): void => {
+    if (this.#sink !== undefined) {
+      this.#sink(bytes);
+      return;
+    }
+    this.#hold(bytes);
+    this.socket.pause();
+  };
+
+  readonly #end = (): void => {
+    this.#isOver = true;
+    this.#sink?.(undefined);
+  };
+}
+
+function joined(head: string, bytes: Buffer, count: number): Buffer {
+  const whole = Buffer.allocUnsafe(head.length + count);
+  whole.write(head, 'latin1');
+  bytes.copy(whole, head.length, 0, count);
+  return whole;
+}
