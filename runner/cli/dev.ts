@@ -1,7 +1,7 @@
 /**
  * `tabern dev <entry>`: runs a project's functions on this machine, and again with each change of
  * its sources. What cannot be built is said, and the next change is waited for.
- * building -> serving (what was built last) <-> broken (503, with what is wrong) -> ended by Ctrl-C.
+ * building -> serving (what was built last) <-> broken (503, and what is wrong) -> ended by Ctrl-C.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';

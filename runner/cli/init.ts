@@ -41,7 +41,7 @@ const TSCONFIG = {
 
 /** The one place that says what the service supplies; editors read it, builds do not. */
 const DEFINE = `
-  /** Defines a function: its name is unique in your project; publishing it again makes a version. */
+  /** Defines a function by a name of your project; publishing it again makes a new version. */
   export function defineFn<S extends ParametersSchema>(
     name: string,
     handler: Handler<ParamsOf<S>>,
@@ -63,7 +63,7 @@ A function that runs beside a browser, in [tabern](https://www.npmjs.com/package
     tabern publish index.ts    # needs TABERN_API_KEY, and TABERN_BASE_URL of a service elsewhere
     tabern invoke title --params '{"url": "https://example.com/"}'
 
-\`tabern.d.ts\` tells your editor what the service supplies as \`tabern\`; nothing is installed for it.
+\`tabern.d.ts\` tells your editor what the service supplies as \`tabern\`: nothing is installed.
 `;
 
 /** Exit code 0 when the project is there. */
