@@ -1,0 +1,131 @@
+/**
+ * A row per operation of the published description: what its address and its body name, and what
+ * its own project is answered. An operation without a row fails the test.
+ */
+import type { Kind } from './tenant.ts';
+
+export type Row = {
+  /** What the parameters of the path name; a text that is no kind stands for itself. */
+  path?: Record<string, Kind | { text: string }>;
+  query?: Record<string, Kind>;
+  /** A JSON body; `$kind` in it names an object. */
+  body?: object;
+  form?: 'file' | 'archive' | 'extension';
+  /**
+   * For the own project's own object; `not-run`: it would wait for a runner, or for its session.
+   */
+  own: number | 'not-run';
+  /** For an object of the own project that was deleted; only where something deletes it. */
+  deleted?: number;
+  /** No key is asked for: everybody is answered the same. */
+  open?: 'public' | 'signed';
+};
+
+const gone = 404;
+const [context, session, webhook] = [
+  { id: 'context' },
+  { id: 'session' },
+  { id: 'webhook' },
+] as const;
+const delivery = { id: 'webhook', deliveryId: 'delivery' } as const;
+const named = (pathName: string) => ({ text: pathName });
+
+export const ROWS: Readonly<Record<string, Row>> = {
+  'GET /healthz': { own: 200, open: 'public' },
+  'GET /readyz': { own: 200, open: 'public' },
+  'GET /openapi.json': { own: 200, open: 'public' },
+
+  'GET /v1/projects': { own: 200 },
+  'GET /v1/projects/{id}': { path: { id: 'project' }, own: 200 },
+  'GET /v1/projects/{id}/usage': { path: { id: 'project' }, own: 200 },
+
+  'POST /v1/contexts': { body: {}, own: 201 },
+  'GET /v1/contexts': { own: 200 },
+  'GET /v1/contexts/{id}': { path: context, own: 200, deleted: gone },
+  'PUT /v1/contexts/{id}': { path: context, own: 200, deleted: gone },
+  'GET /v1/contexts/{id}/download': { path: context, own: 404, deleted: gone },
+  'PUT /v1/contexts/{id}/content': { path: context, own: 403, deleted: 403, open: 'signed' },
+  'GET /v1/contexts/{id}/content': { path: context, own: 403, deleted: 403, open: 'signed' },
+  'DELETE /v1/contexts/{id}': { path: context, own: 204, deleted: gone },
+
+  // before the sessions', which throw all of them away
+  'GET /v1/downloads': { query: { sessionId: 'session' }, own: 200 },
+  'GET /v1/downloads/{id}': { path: { id: 'download' }, own: 200, deleted: gone },
+  'DELETE /v1/downloads/{id}': { path: { id: 'download' }, own: 204, deleted: gone },
+
+  'POST /v1/sessions': { body: { extensionId: '$extension' }, own: 'not-run', deleted: gone },
+  'POST /v1/sessions/start': { body: { browserbaseSessionID: '$session' }, own: 200 },
+  'GET /v1/sessions': { own: 200 },
+  'GET /v1/sessions/{id}': { path: session, own: 200 },
+  'GET /v1/sessions/{id}/debug': { path: session, own: 200 },
+  'GET /v1/sessions/{id}/logs': { path: session, own: 200 },
+  'GET /v1/sessions/{id}/recording': { path: session, own: 200 },
+  'GET /v1/sessions/{id}/recording/downloads': { path: session, own: 409 },
+  'GET /v1/sessions/{id}/recording/downloads/{name}': {
+    ...{ path: { ...session, name: named('0.mp4') }, own: 403, open: 'signed' },
+  },
+  'GET /v1/sessions/{id}/replays': { path: session, own: 200 },
+  'GET /v1/sessions/{id}/replays/{pageId}': {
+    ...{ path: { ...session, pageId: named('0') }, own: 404 },
+  },
+  'GET /v1/sessions/{id}/replays/{pageId}/{name}': {
+    ...{ path: { ...session, pageId: named('0'), name: named('0.m4s') }, own: 403, open: 'signed' },
+  },
+  'GET /v1/sessions/{sessionId}/downloads': { path: { sessionId: 'session' }, own: 200 },
+  'POST /v1/sessions/{id}/uploads': { path: session, form: 'file', own: 'not-run' },
+  'POST /v1/sessions/{id}/recording/downloads': { path: session, own: 409 },
+  'DELETE /v1/sessions/{sessionId}/downloads': { path: { sessionId: 'session' }, own: 204 },
+  'POST /v1/sessions/{id}': { path: session, body: { status: 'REQUEST_RELEASE' }, own: 200 },
+  'DELETE /v1/sessions/{id}': { path: session, own: 204 },
+
+  'POST /v1/extensions': { form: 'extension', own: 200 },
+  'GET /v1/extensions/{id}': { path: { id: 'extension' }, own: 200, deleted: gone },
+  'DELETE /v1/extensions/{id}': { path: { id: 'extension' }, own: 204, deleted: gone },
+
+  'POST /v1/functions/builds': { form: 'archive', own: 202 },
+  'GET /v1/functions/builds': { own: 200 },
+  'GET /v1/functions/builds/{buildId}': { path: { buildId: 'build' }, own: 200 },
+  'GET /v1/functions/builds/{buildId}/logs': { path: { buildId: 'build' }, own: 200 },
+  'GET /v1/functions': { own: 200 },
+  'GET /v1/functions/{id}': { path: { id: 'function' }, own: 200 },
+  'GET /v1/functions/{functionId}/versions': { path: { functionId: 'function' }, own: 200 },
+  'GET /v1/functions/versions/{id}': { path: { id: 'version' }, own: 200 },
+  'GET /v1/functions/versions/{versionId}/invocations': {
+    ...{ path: { versionId: 'version' }, own: 200 },
+  },
+  'POST /v1/functions/{functionId}/invoke': {
+    ...{ path: { functionId: 'function' }, body: { versionId: '$version' }, own: 202 },
+  },
+  'GET /v1/functions/invocations/{id}': { path: { id: 'invocation' }, own: 200 },
+  'GET /v1/functions/invocations/{id}/logs': { path: { id: 'invocation' }, own: 200 },
+  'POST /v1/functions/invocations/{id}/cancel': { path: { id: 'invocation' }, own: 200 },
+
+  'POST /v1/webhooks': {
+    body: {
+      endpoint: 'https://93.184.216.34/new',
+      eventTypes: ['functions.invocations.completed'],
+    },
+    own: 201,
+  },
+  'GET /v1/webhooks': { own: 200 },
+  'GET /v1/events': { own: 200 },
+  'GET /v1/webhooks/{id}': { path: webhook, own: 200, deleted: gone },
+  'GET /v1/webhooks/{id}/deliveries': { path: webhook, own: 200, deleted: gone },
+  'GET /v1/webhooks/{id}/deliveries/{deliveryId}': { path: delivery, own: 200, deleted: gone },
+  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': {
+    ...{ path: delivery, own: 409, deleted: gone },
+  },
+  'POST /v1/webhooks/{id}/enable': { path: webhook, own: 200, deleted: gone },
+  'POST /v1/webhooks/{id}/recover': {
+    ...{ path: webhook, body: { since: '2026-01-02T00:00:00Z' }, own: 202, deleted: gone },
+  },
+  'POST /v1/webhooks/{id}/test': { path: webhook, own: 202, deleted: gone },
+  'PATCH /v1/webhooks/{id}': {
+    path: webhook,
+    body: { eventTypes: ['functions.invocations.failed'] },
+    own: 200,
+    deleted: gone,
+  },
+  'POST /v1/webhooks/{id}/secret': { path: webhook, body: {}, own: 200, deleted: gone },
+  'DELETE /v1/webhooks/{id}': { path: webhook, own: 204, deleted: gone },
+};
