@@ -20,6 +20,7 @@ import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
 import { pathId } from './path-id.ts';
 import { merged, plainParams, problemOf, type SessionParams } from './session-params.ts';
+import type { SessionSecrets } from './session-secrets.ts';
 import type { VersionRow } from './store/types/builds.ts';
 import type { InvocationCause, InvocationRow } from './store/types/invocations.ts';
 import type { Store } from './store/types.ts';
@@ -38,6 +39,7 @@ export type InvocationOptions = {
   store: Store;
   now: () => number;
   checks: Checks;
+  secrets: SessionSecrets;
   /** Invocations of a project that may wait. */
   queueMax: number;
   /** How long one may wait for a runner. */
@@ -99,7 +101,7 @@ export function invocationService(
 
 /** A new invocation, or the one that its idempotency key has made. */
 async function accept(
-  { store, now, checks, queueMax, waitMs }: InvocationOptions,
+  { store, now, checks, secrets, queueMax, waitMs }: InvocationOptions,
   request: InvokeFunctionRequest,
   projectId: string,
 ): Promise<InvocationRow> {
@@ -122,12 +124,12 @@ async function accept(
   if (contextId !== null) await findContext(store, { id: contextId, projectId });
   const extensionId = extensionOf(session);
   if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
-  const at = now();
+  const [at, sessionId] = [now(), newId()];
   return store.acceptInvocation({
-    ...{ id: newId(), sessionId: newId(), projectId, functionId, versionId: version.id },
+    ...{ id: newId(), sessionId, projectId, functionId, versionId: version.id },
     ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
     params: JSON.stringify(params),
-    sessionParams: JSON.stringify(session),
+    sessionParams: secrets.seal(session, sessionId),
     userMetadata: jsonOrNull(session['userMetadata']),
     timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
     ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),

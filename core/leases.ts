@@ -24,6 +24,7 @@ import type { Readiness } from './readiness.ts';
 import { addRecording } from './recording-arrivals.ts';
 import { sessionLeases } from './session-leases.ts';
 import { appendSessionLogs } from './session-logs.ts';
+import { isOfProxies, type SessionSecrets } from './session-secrets.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import type { LeasedWork, WorkKind } from './store/types/leases.ts';
 import { openWake, waitUntil } from './wake.ts';
@@ -45,6 +46,7 @@ const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not 
 export type LeaseOptions = ContentOptions & {
   checks: Checks;
   signingKeys: SigningKeys;
+  secrets: SessionSecrets;
   log: Log;
   leaseMs: number;
   readiness: Pick<Readiness, 'heard'>;
@@ -163,7 +165,7 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
   }
 }
 
-/** As runners get it. What cannot be given out, because its context is damaged, ends here. */
+/** As runners get it. What cannot be given out, because a secret in it is damaged, ends here. */
 async function readied(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
   const ready = await Promise.all(
     taken.map((one) => toProto(options, one).catch((error) => failed(options, one, error))),
@@ -177,8 +179,9 @@ async function failed(
   error: unknown,
 ): Promise<undefined> {
   if (kind === 'build') throw error;
-  log.error({ err: error, [`${kind}Id`]: id }, 'a context could not be opened');
-  const message = 'The context of its session could not be read.';
+  const what = isOfProxies(error) ? 'proxies' : 'context';
+  log.error({ err: error, [`${kind}Id`]: id }, `the ${what} of a session could not be opened`);
+  const message = `The ${what} of its session could not be read.`;
   if (kind === 'session') {
     const end = { status: 'ERROR', reason: message, proxyBytes: 0 } as const;
     await store.completeSession({ leaseId, ...end, at: now() });
@@ -190,7 +193,7 @@ async function failed(
 }
 
 async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
-  const { signingKeys } = options;
+  const { signingKeys, secrets } = options;
   const { leaseId, id, projectId, timeoutMs } = work;
   if (work.kind === 'build') {
     const { entrypoint, archiveBlobId } = work;
@@ -201,7 +204,8 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
   const extension = work.extension && extensionWork(work.extension);
   if (work.kind === 'session') {
     const signingKey = signingKeys.of(id);
-    const { keepAlive, params: sessionParamsJson } = work;
+    const { keepAlive } = work;
+    const sessionParamsJson = secrets.open(work.params, id);
     const value = {
       ...{ sessionId: id, projectId, sessionParamsJson, timeoutMs, keepAlive, signingKey },
       ...{ context, extension },
@@ -213,7 +217,7 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     ...{ invocationId: id, projectId, sessionId, versionId, functionName, bundleBlobId },
     ...{ bundleSha256, timeoutMs, region },
     paramsJson: work.params,
-    sessionParamsJson: work.sessionParams,
+    sessionParamsJson: secrets.open(work.sessionParams, sessionId),
     ...{ signingKey: signingKeys.of(sessionId), context, extension },
   };
   return { leaseId, item: { $case: 'invocation', value } };

@@ -42,6 +42,7 @@ import { recordingLinks } from './recording-links.ts';
 import { recordingService } from './recordings.ts';
 import type { Sealer } from './seal.ts';
 import { sessionLogService } from './session-logs.ts';
+import { sessionSecrets } from './session-secrets.ts';
 import { sessionService } from './sessions.ts';
 import { signingKeys as openSigningKeys } from './signing-keys.ts';
 import type { Store } from './store/types.ts';
@@ -93,19 +94,20 @@ export function allHandlers(parts: Parts): AllHandlers {
   const { webhookRatePerS: ratePerS, disk, readiness, metrics } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
-  const invocations = invocationService({ ...work, checks, closing });
+  const secrets = sessionSecrets(sealer);
+  const invocations = invocationService({ ...work, checks, secrets, closing });
   const links = contextLinks(sealer, now);
   const recorded = recordingLinks(sealer, now);
   const recording = recordingBytes({ store, files, links: recorded });
   const content = { store, files, sealer, now, links, uploads: openUploads(), recording, disk };
   const signingKeys = openSigningKeys(sealer);
-  const leases = { log, leaseMs, readiness, closing };
+  const leases = { log, leaseMs, readiness, secrets, closing };
   const runners = runnerService({ ...content, ...leases, checks, signingKeys });
   const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
-    ...sessionService({ store, signingKeys, now, closing }),
+    ...sessionService({ store, signingKeys, secrets, now, closing }),
     ...sessionLogService({ store }),
     ...recordingService({ store, files, links: recorded, now, keptDays: parts.recordingDays }),
     ...liveView({ store, now, tokens: views }),

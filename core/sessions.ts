@@ -15,6 +15,7 @@ import { isId, newId } from './ids.ts';
 import { parseQuery } from './metadata-query.ts';
 import { pathId } from './path-id.ts';
 import { plainParams, sessionProblem } from './session-params.ts';
+import type { SessionSecrets } from './session-secrets.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import type { NewUserSession } from './store/types/session-life.ts';
 import type { ListedSession, SessionRow } from './store/types/sessions.ts';
@@ -33,6 +34,7 @@ const READY_WAIT_MS = 25_000;
 export type SessionOptions = {
   store: Store;
   signingKeys: SigningKeys;
+  secrets: SessionSecrets;
   now: () => number;
   /** Aborts when core closes: those who wait for a Chrome are answered at once. */
   closing: AbortSignal;
@@ -114,7 +116,7 @@ async function release(
 
 /** The session as it is to be stored: checked, with the defaults filled in. */
 async function wanted(
-  { store, now }: SessionOptions,
+  { store, secrets, now }: SessionOptions,
   request: Omit<CreateSessionRequest, 'projectId'>,
   projectId: string,
 ): Promise<NewUserSession> {
@@ -128,12 +130,12 @@ async function wanted(
     contextId === null || findOwn('Context', contextId, store.getContext, projectId),
     extensionId === null || findOwn('Extension', extensionId, store.getExtension, projectId),
   ]);
-  const at = now();
+  const [at, id] = [now(), newId()];
   return {
-    ...{ id: newId(), projectId, region, contextId, extensionId, at, waitUntil: at + PATIENCE_MS },
+    ...{ id, projectId, region, contextId, extensionId, at, waitUntil: at + PATIENCE_MS },
     keepAlive: request.keepAlive ?? false,
     userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
-    params: JSON.stringify(params),
+    params: secrets.seal(params, id),
     timeoutMs: timeout === undefined ? undefined : timeout * 1_000,
   };
 }

@@ -23,7 +23,7 @@ const AT_ONCE = 10;
 /** For spares to be there again: what is measured is the warm case. */
 const REST_MS = 1_500;
 /**
- * A first start makes key pairs for 8 s, and memory is given back after 5 s of rest (proto/rest.ts).
+ * A first start makes key pairs for 8 s; memory is given back after 5 s of rest (proto/rest.ts).
  */
 const SETTLED_MS = 20_000;
 const MIB = 1 << 20;

@@ -6,6 +6,7 @@ import { openBlobFiles } from '../../core/blobs/files.ts';
 import { openChecks } from '../../core/checks.ts';
 import { runnerService } from '../../core/leases.ts';
 import { sealerOf } from '../../core/seal.ts';
+import { sessionSecrets } from '../../core/session-secrets.ts';
 import { signingKeys } from '../../core/signing-keys.ts';
 import type { Store } from '../../core/store/types.ts';
 import { Fault } from '../../proto/errors.ts';
@@ -92,6 +93,7 @@ test('work that was taken in the moment in which its caller left is put back', a
     ...{ files: await openBlobFiles(join(bench.dir, 'blobs')), signingKeys: signingKeys(sealer) },
     log: openLog({ role: 'core', level: 'silent' }),
     readiness: { heard: () => undefined },
+    secrets: sessionSecrets(sealer),
   });
   const call = { signal: leaving.signal, deadline: Date.now() + 30_000, metadata: {} };
   const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });

@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/ids.ts';
 import { sealerOf } from '../../core/seal.ts';
+import { sessionSecrets } from '../../core/session-secrets.ts';
 import { sessionService } from '../../core/sessions.ts';
 import { signingKeys } from '../../core/signing-keys.ts';
 import { CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
@@ -71,9 +72,10 @@ test('no clock of a runner dates a session before its creation or after now', as
 test('where no runner has a place, the answer is the session that waits', async () => {
   await using bench = await openBench(must(ENGINES[0], 'engine'));
   const projectId = await bench.project('p');
+  const sealer = sealerOf(Buffer.alloc(32));
   const service = sessionService({
     ...{ store: bench.store, now: () => T0, closing: new AbortController().signal },
-    signingKeys: signingKeys(sealerOf(Buffer.alloc(32))),
+    ...{ signingKeys: signingKeys(sealer), secrets: sessionSecrets(sealer) },
   });
   const call = { signal: new AbortController().signal, deadline: Date.now() + 600, metadata: {} };
   const request = CreateSessionRequest.fromPartial({});
