@@ -32,6 +32,8 @@ export type Config = {
   sandbox: 'auto' | 'bwrap' | 'none';
   /** TABERN_ENGINE, node: what runs handlers. */
   engine: 'node' | 'deno';
+  /** TABERN_ISOLATION, warm: whether a run may have a thread that another had before. */
+  isolation: 'warm' | 'fresh';
   /** TABERN_CHROME: path of the browser; found when not set. */
   chrome: string | undefined;
   /** TABERN_CHROME_SPARES, 2: started browsers that wait for an invocation. */
@@ -75,6 +77,7 @@ export function readConfig(env: Env = process.env): Config {
     token: text(env, 'TABERN_RUNNER_TOKEN') ?? tokenOf(`${dataDir}/keys/runner.token`),
     sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'none'], 'auto'),
     engine: choice(env, 'TABERN_ENGINE', ['node', 'deno'], 'node'),
+    isolation: choice(env, 'TABERN_ISOLATION', ['warm', 'fresh'], 'warm'),
     chrome: text(env, 'TABERN_CHROME'),
     chromeSpares: count('TABERN_CHROME_SPARES', 2, 0),
     sessionSpares: count('TABERN_SESSION_SPARES', 1, 0),

@@ -7,6 +7,7 @@
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
 import type { HostProcess } from './conversation.ts';
+import type { Isolation } from './host/worker.ts';
 import { startHost } from './host-process.ts';
 import type { Outlet } from './host-spec.ts';
 import type { Jail } from './jail/ladder.ts';
@@ -25,6 +26,8 @@ export type HostsOptions = {
   jail: Jail;
   /** What runs them. */
   runtime: Runtime;
+  /** Of functions that do not say it themselves; warm when absent. */
+  isolation?: Isolation;
   /** Of this runner instance; hosts make their directories in it. */
   runDir: string;
   /** Ready hosts that wait for a project, while hosts are in use. */
@@ -134,10 +137,10 @@ export class HostPool {
 
   async #start(): Promise<HostProcess> {
     if (this.#isClosed) throw new Error('the runner is ending');
-    const { jail, runtime, outlet, log, runDir } = this.#options;
+    const { jail, runtime, isolation = 'warm', outlet, log, runDir } = this.#options;
     this.#count += 1;
     const dir = join(runDir, `h${this.#count}`);
-    const host = await startHost({ jail, runtime, outlet, log, dir });
+    const host = await startHost({ jail, runtime, isolation, outlet, log, dir });
     this.#alive.add(host);
     void host.ended.then(() => {
       this.#alive.delete(host);

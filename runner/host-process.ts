@@ -13,6 +13,7 @@ import type { Log } from '../proto/log.ts';
 import { openBroker } from './broker.ts';
 import { Conversation, type HostProcess } from './conversation.ts';
 import { keepTail } from './flow.ts';
+import type { Isolation } from './host/worker.ts';
 import { hostSpec, type Outlet } from './host-spec.ts';
 import type { Jail } from './jail/ladder.ts';
 import type { Runtime } from './runtime.ts';
@@ -25,6 +26,8 @@ const TAIL_BYTES = 20 * 1024;
 export type HostOptions = {
   jail: Jail;
   runtime: Runtime;
+  /** Of functions that do not say it themselves. */
+  isolation: Isolation;
   /** Its own, not there yet. */
   dir: string;
   outlet: Outlet | undefined;
@@ -33,7 +36,7 @@ export type HostOptions = {
 
 /** Ready to run, or throws when it did not start. */
 export async function startHost(options: HostOptions): Promise<HostProcess> {
-  const { dir, jail, runtime, outlet } = options;
+  const { dir, jail, runtime, isolation, outlet } = options;
   await mkdir(join(dir, 'fn'), { recursive: true });
   const broker = await openBroker(join(dir, 'cdp.sock'));
   const egress = await outlet?.(join(dir, 'egress.sock'));
@@ -42,7 +45,7 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   control.listen(join(dir, 'ctl.sock'));
   await once(control, 'listening');
   const jailed = jail.launch(
-    await hostSpec({ jail, runtime, dir, hasOutlet: egress !== undefined }),
+    await hostSpec({ jail, runtime, isolation, dir, hasOutlet: egress !== undefined }),
   );
   const release = async (): Promise<void> => {
     control.close();

@@ -9,6 +9,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../proto/must.ts';
+import type { Isolation } from './host/worker.ts';
 import type { Jail, JailSpec, Mount } from './jail/ladder.ts';
 import { programMounts } from './jail/libs.ts';
 import type { Runtime } from './runtime.ts';
@@ -44,9 +45,11 @@ export type HostSpec = {
   /** The host's own. */
   dir: string;
   hasOutlet: boolean;
+  isolation: Isolation;
 };
 
-export async function hostSpec({ jail, runtime, dir, hasOutlet }: HostSpec): Promise<JailSpec> {
+export async function hostSpec(options: HostSpec): Promise<JailSpec> {
+  const { jail, runtime, dir, hasOutlet, isolation } = options;
   const program = `/bin/${runtime.kind}`;
   const isAlone = jail.hasOwnNetwork;
   const hasEgress = isAlone && hasOutlet;
@@ -68,6 +71,7 @@ export async function hostSpec({ jail, runtime, dir, hasOutlet }: HostSpec): Pro
       String(cdpPort),
       hasEgress ? at('/run/egress.sock') : '-',
       at('/fn'),
+      isolation,
     ],
     mounts: [
       ...(await mountsOf(runtime.program, program)),

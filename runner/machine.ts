@@ -88,7 +88,15 @@ export async function openMachine(options: {
   closing.defer(() => chromes.close());
   watchPool(metrics, chromes);
   const outlet = openOutlet({ allow, log });
-  const hosts = openHosts({ jail, runtime, runDir, spares: config.hostSpares, outlet, log });
+  const hosts = openHosts({
+    jail,
+    runtime,
+    isolation: config.isolation,
+    runDir,
+    spares: config.hostSpares,
+    outlet,
+    log,
+  });
   closing.use(hosts);
   const encoder = openEncoder({
     launch: (wanted) => {

@@ -2,7 +2,7 @@
  * The function host: runs in the jail, one per project, holds no credentials of ours. It connects
  * to the supervisor's control socket, says ready, then runs what it is told to; when that socket
  * closes it exits, whatever its threads do. Argv: control socket, CDP socket, CDP port (0 takes a
- * free one), egress socket or '-', functions directory.
+ * free one), egress socket or '-', functions directory, isolation of functions that do not say it.
  */
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -19,19 +19,23 @@ import {
 } from './messages.ts';
 import { type Run, startRun } from './run.ts';
 import { openThreads, type Threads } from './threads.ts';
+import type { Isolation } from './worker.ts';
 
 /** Where HTTP_PROXY points; see runner/hosts.ts. */
 const EGRESS_PORT = 3128;
 async function hostMain(): Promise<void> {
-  const [control = '', cdp = '', cdpPort = '0', egress = '-', functions = ''] =
+  const [control = '', cdp = '', cdpPort = '0', egress = '-', functions = '', said] =
     process.argv.slice(2);
-  const threads = openThreads(handlerEnv());
+  const isolation = said === 'fresh' ? said : 'warm';
+  const threads = openThreads(handlerEnv(), isolation);
   const port = await openLoopback(Number(cdpPort), cdp);
   if (egress !== '-') await openLoopback(EGRESS_PORT, egress);
-  serve(control, { threads, functions, cdpPort: port });
+  serve(control, { threads, functions, isolation, cdpPort: port });
 }
 
-function serve(path: string, host: { threads: Threads; functions: string; cdpPort: number }): void {
+type Host = { threads: Threads; functions: string; isolation: Isolation; cdpPort: number };
+
+function serve(path: string, host: Host): void {
   const runs = new Map<string, Run>();
   const socket = connect(path);
   const reader = new FrameReader(TO_HOST_MAX_BYTES);
@@ -52,7 +56,7 @@ function serve(path: string, host: { threads: Threads; functions: string; cdpPor
     const file = join(host.functions, `${message.bundle}.mjs`);
     const run = startRun(
       host.threads,
-      { id, bundle: message.bundle, task: taskOf(message, file) },
+      { id, bundle: message.bundle, task: { ...taskOf(message, file), isolation: host.isolation } },
       send,
     );
     runs.set(id, run);

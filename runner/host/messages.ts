@@ -43,7 +43,14 @@ export type ToHost =
   | { type: 'abort'; id: string };
 
 /** Why a thread was not kept after a run; empty when it was. */
-export const RETIREMENTS = ['', 'left something behind', 'aborted', 'died', 'memory'] as const;
+export const RETIREMENTS = [
+  '',
+  'left something behind',
+  'fresh',
+  'aborted',
+  'died',
+  'memory',
+] as const;
 export type Retirement = (typeof RETIREMENTS)[number];
 
 /** Host -> supervisor. A run says log*, then at most one of result, manifests, error, then done. */

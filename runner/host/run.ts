@@ -71,8 +71,9 @@ export function startRun(
       logs.add(said.line);
     } else if (said.type === 'settled') {
       clearTimeout(settling);
-      retired = said.isClean ? '' : 'left something behind';
-      if (!said.isClean) ender.abort();
+      retired = said.retired;
+      threads.learn(bundle, said.fresh);
+      if (said.retired !== '') ender.abort();
     } else {
       tell({ ...said, id });
       settling ??= setTimeout(() => ender.abort(), SETTLE_MAX_MS);

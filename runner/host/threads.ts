@@ -3,18 +3,22 @@
  * first task, and takes
  * tasks of that bundle only. A task goes to an idle thread of its bundle, else to an unbound one,
  * else to a new one; when all places are bound, the one idle for longest is ended first. Aborting a
- * task is how its thread is retired: the pool replaces it and never offers it work again.
+ * task is how its thread is retired: the pool replaces it and never offers it work again. A
+ * function that is fresh gets a thread that has run nothing; which ones are is known once their
+ * bundle has been loaded, and before that none of its threads has run anything.
  */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina, queueOptionsSymbol as queueOptions } from 'piscina';
-import type { Task } from './worker.ts';
+import type { Isolation, Task } from './worker.ts';
 
 /**
  * Ours: a handler waits for its browser most of the time, so more threads than cores pay. Source:
  * sandbox.md 3.
  */
 export const THREADS_MAX = 4;
+/** One that runs, one that waits. Source: sandbox.md 3. */
+const THREADS_MIN_FRESH = 2;
 const IDLE_TIMEOUT_MS = 60_000;
 /**
  * In MiB, per thread. codeRange: an isolate maps 528 MiB of it unasked, which RLIMIT_DATA counts.
@@ -28,21 +32,24 @@ const RESOURCE_LIMITS = {
 };
 
 /** What the balancer reads of a task: it sees piscina's queue options only. */
-type Queued = { bundle: string; isOver: boolean };
+type Queued = { bundle: string; isFresh: boolean; isOver: boolean };
 /** A thread that has a bundle, or is being ended. */
 type Bound = { bundle: string | undefined; lastUsed: number; last: Queued };
 
 /** Runs tasks; the promise rejects when the thread ended before its task did. */
 export type Threads = {
   run(task: Task, bundle: string, signal: AbortSignal): Promise<void>;
+  /** Names functions of a bundle that must have a thread of their own. */
+  learn(bundle: string, fresh: readonly string[]): void;
 };
 
-export function openThreads(env: Record<string, string>): Threads {
+export function openThreads(env: Record<string, string>, isolation: Isolation): Threads {
   const bound = new Map<number, Bound>();
+  const fresh = new Map<string, readonly string[]>();
   let waiting = 0;
   const pool = new Piscina({
     filename: fileURLToPath(new URL('worker.ts', import.meta.url)),
-    minThreads: 1,
+    minThreads: isolation === 'fresh' ? THREADS_MIN_FRESH : 1,
     maxThreads: THREADS_MAX,
     concurrentTasksPerWorker: 1,
     idleTimeout: IDLE_TIMEOUT_MS,
@@ -54,9 +61,9 @@ export function openThreads(env: Record<string, string>): Threads {
     loadBalancer: (task, workers) => {
       const queued = task[queueOptions] as Queued;
       const idle = workers.filter((worker) => worker.currentUsage === 0);
+      const own = idle.find((worker) => bound.get(worker.id)?.bundle === queued.bundle);
       const chosen =
-        idle.find((worker) => bound.get(worker.id)?.bundle === queued.bundle) ??
-        idle.find((worker) => !bound.has(worker.id));
+        (queued.isFresh ? undefined : own) ?? idle.find((worker) => !bound.has(worker.id));
       if (chosen === undefined) return null;
       waiting -= 1;
       bound.set(chosen.id, { bundle: queued.bundle, lastUsed: performance.now(), last: queued });
@@ -68,15 +75,23 @@ export function openThreads(env: Record<string, string>): Threads {
 
   return {
     async run(task, bundle, signal) {
-      const queued: Queued = { bundle, isOver: false };
+      const name = task.type === 'invoke' ? task.functionName : '';
+      const isFresh = fresh.get(bundle)?.includes(name) === true;
+      const queued: Queued = { bundle, isFresh, isOver: false };
       waiting += 1;
       try {
-        await makeRoom(pool, bound, { bundle, waiting });
+        await makeRoom(pool, bound, { bundle, isFresh, waiting });
         const taken = { ...task, [queueOptions]: queued };
         await pool.run(taken, { signal, transferList: [task.port] });
       } finally {
         queued.isOver = true;
       }
+    },
+    learn(bundle, names) {
+      if (names.length === 0) return;
+      fresh.set(bundle, names);
+      // read whenever a thread ends: from now on one that has run nothing is ready
+      pool.options.minThreads = THREADS_MIN_FRESH;
     },
   };
 }
@@ -88,12 +103,12 @@ export function openThreads(env: Record<string, string>): Threads {
 async function makeRoom(
   pool: Piscina,
   bound: Map<number, Bound>,
-  wanted: { bundle: string; waiting: number },
+  wanted: { bundle: string; isFresh: boolean; waiting: number },
 ): Promise<void> {
   const alive = new Map(pool.threads.map((thread) => [thread.threadId, thread]));
   for (const id of bound.keys()) if (!alive.has(id)) bound.delete(id);
   const idle = [...bound].filter(([, { last, bundle }]) => last.isOver && bundle !== undefined);
-  const hasOwn = idle.some(([, { bundle }]) => bundle === wanted.bundle);
+  const hasOwn = !wanted.isFresh && idle.some(([, { bundle }]) => bundle === wanted.bundle);
   if (hasOwn || THREADS_MAX - bound.size >= wanted.waiting) return;
   const [id, oldest] = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed)[0] ?? [];
   const thread = id === undefined ? undefined : alive.get(id);

@@ -21,12 +21,16 @@ import type { ErrorText, LogLine } from './messages.ts';
 /** Ours: sockets that a driver closes take a few turns to go. Source: design/sandbox.md 3. */
 const SETTLE_MS = 100;
 const SETTLE_STEP_MS = 5;
+/** Ours: ten times what a build may define. */
+const FRESH_MAX = 100;
 
 /** What the host hands to a thread. */
 export type Task = {
   port: MessagePort;
   /** Path of the bundle. */
   file: string;
+  /** Of functions that do not say it themselves. */
+  isolation: Isolation;
 } & (
   | { type: 'introspect' }
   | {
@@ -38,18 +42,26 @@ export type Task = {
     }
 );
 
+/** Whether a thread may have had runs before: `fresh` is one thread for one run. */
+export type Isolation = 'warm' | 'fresh';
+
 /** What a thread says about its task. */
 export type Said =
   | { type: 'log'; line: LogLine }
   | { type: 'result'; json: string | undefined }
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
-  | { type: 'settled'; isClean: boolean };
+  /** `fresh`: functions of its bundle that must not run where another run has been. */
+  | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };
 
 /** A bundle, as runner/sdk/registry.ts makes it. */
 type Bundle = {
-  definitions(): ReadonlyMap<string, { handler: (ctx: object, params: unknown) => unknown }>;
+  definitions(): ReadonlyMap<string, Definition>;
   manifests(): unknown;
+};
+type Definition = {
+  handler: (ctx: object, params: unknown) => unknown;
+  config?: { isolation?: unknown };
 };
 
 captureConsole();
@@ -79,10 +91,10 @@ export default async function run(task: Task): Promise<void> {
   sink.close();
   post(outcome);
 
-  const mayStay = loaded !== undefined && task.type === 'invoke' && !hasFailed;
-  const isKept = mayStay && (await isSettled());
-  post({ type: 'settled', isClean: isKept });
-  if (!isKept) await new Promise<never>(() => {}); // the host ends this thread
+  const fresh = freshOf(task.isolation);
+  const retired = await retirementOf(task, fresh, hasFailed);
+  post({ type: 'settled', retired, fresh });
+  if (retired !== '') await new Promise<never>(() => {}); // the host ends this thread
   close();
 }
 
@@ -129,6 +141,19 @@ async function load(file: string): Promise<Bundle> {
     throw new Error('the bundle has no registry of functions');
   }
   return { definitions, manifests };
+}
+
+async function retirementOf(task: Task, fresh: readonly string[], hasFailed: boolean) {
+  if (task.type === 'invoke' && fresh.includes(task.functionName)) return 'fresh';
+  const mayStay = loaded !== undefined && task.type === 'invoke' && !hasFailed;
+  return mayStay && (await isSettled()) ? '' : 'left something behind';
+}
+
+/** Names of the loaded functions that are fresh: by their own word, else by the host's. */
+function freshOf(isolation: Isolation): string[] {
+  const all = [...(loaded?.definitions() ?? [])];
+  const fresh = all.filter(([, { config }]) => (config?.isolation ?? isolation) === 'fresh');
+  return fresh.map(([name]) => name).slice(0, FRESH_MAX);
 }
 
 /**

@@ -47,6 +47,10 @@ export function defineFn(name: string, handler: Handler<never>, config: Function
   if (typeof config !== 'object' || config === null || Array.isArray(config)) {
     throw new TypeError(`defineFn(${title}): the options must be an object; got ${kindOf(config)}`);
   }
+  const { isolation } = config;
+  if (isolation !== undefined && isolation !== 'warm' && isolation !== 'fresh') {
+    throw new TypeError(`defineFn(${title}): isolation must be 'warm' or 'fresh'`);
+  }
   defined.set(name, { name, handler, config });
 }
 

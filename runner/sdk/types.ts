@@ -70,6 +70,12 @@ export type FunctionConfig<S = ParametersSchema> = {
   sessionConfig?: SessionConfig;
   /** Params that do not fit it are refused before anything starts. */
   parametersSchema?: S;
+  /**
+   * Ours. `fresh`: each invocation starts with the module loaded anew, in a thread of its own;
+   * `warm`: a thread that an invocation left clean is used again, as on Lambda. The operator's
+   * choice when absent.
+   */
+  isolation?: 'warm' | 'fresh';
 };
 
 /**

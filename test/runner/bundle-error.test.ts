@@ -47,7 +47,11 @@ for (const [what, source, problem] of [
     `import 'https://example.com/x.js';`,
     /index\.ts:1: https: imports are refused/,
   ],
-  ['jsr: imports that no install brought', `import 'jsr:@std/path';`, /jsr:@std\/path is not installed/],
+  [
+    'jsr: imports that no install brought',
+    `import 'jsr:@std/path';`,
+    /jsr:@std\/path is not installed/,
+  ],
   ['native addons', `require('./addon.node');`, /native addons cannot run here: \.\/addon\.node/],
   [
     'an absolute path',

@@ -44,4 +44,10 @@ test('the engine is Node unless Deno is wanted', () => {
   assert.throws(() => read({ TABERN_ENGINE: 'bun' }), /TABERN_ENGINE must be one of node, deno/);
 });
 
+test('a function is warm unless fresh is wanted', () => {
+  assert.is(read({}).isolation, 'warm');
+  assert.is(read({ TABERN_ISOLATION: 'fresh' }).isolation, 'fresh');
+  assert.throws(() => read({ TABERN_ISOLATION: 'none' }), /TABERN_ISOLATION must be one of/);
+});
+
 test.run();

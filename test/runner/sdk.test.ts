@@ -70,6 +70,16 @@ sdk('options that are not an object are refused', () => {
   );
 });
 
+sdk('isolation is warm or fresh, and nothing else', () => {
+  for (const isolation of ['warm', 'fresh'] as const) {
+    defineFn('isolated', handler, { isolation });
+    assert.is(definitions().get('isolated')?.config.isolation, isolation);
+  }
+  const message = messageOf(() => defineFn('cold', handler, { isolation: 'cold' as never }));
+  assert.match(message, /defineFn\("cold"\): isolation must be 'warm' or 'fresh'/);
+  assert.not(definitions().has('cold'));
+});
+
 sdk('the last definition of a name wins', () => {
   const last = async () => 2;
   defineFn('twice', async () => 1);

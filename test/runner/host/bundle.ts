@@ -51,6 +51,7 @@ export function moduleOf(functions: string): string {
 
 export type YardOptions = {
   spares?: number;
+  isolation?: 'warm' | 'fresh';
   runtime?: Runtime;
   /** Where connections to a browser end; nowhere when absent. */
   relay?: Serves;
@@ -58,11 +59,11 @@ export type YardOptions = {
 
 export async function openYard(
   sandbox: Sandbox | Jail = 'auto',
-  { spares = 0, runtime = node(), relay = NOWHERE }: YardOptions = {},
+  { spares = 0, isolation = 'warm', runtime = node(), relay = NOWHERE }: YardOptions = {},
 ): Promise<Yard> {
   const dir = await mkdtemp(join(tmpdir(), 'yard-'));
   const jail = typeof sandbox === 'string' ? await openJail({ sandbox, log }) : sandbox;
-  const hosts = openHosts({ jail, runtime, runDir: dir, spares, log });
+  const hosts = openHosts({ jail, runtime, isolation, runDir: dir, spares, log });
   const bundle = async (source: string): Promise<Bundle> => {
     const sha256 = createHash('sha256').update(source).digest('hex');
     const path = join(dir, `${sha256}.mjs`);
