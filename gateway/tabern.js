@@ -6,6 +6,7 @@
  * modules are kept.
  */
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,12 +17,15 @@ const NEEDED = [22, 18];
 /** EX_CONFIG: the operator must mend something. */
 const EXIT_OPERATOR = 78;
 
-const bin = fileURLToPath(new URL('./bin.ts', import.meta.url));
+/** Of a checkout; of the single executable; of the npm package. */
+const BINS = ['./bin.ts', './bin.js', '../dist/js/gateway/bin.js'];
+
+const bin = BINS.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 const isNew = major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
 
 keepModules();
-if (isNew) await import('./bin.ts');
+if (isNew) await import(bin.href);
 else runWith(bundledNode());
 
 /** @returns {string} */
@@ -43,7 +47,7 @@ function bundledNode() {
 
 /** @param {string} node */
 function runWith(node) {
-  const child = spawn(node, [bin, ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, [fileURLToPath(bin), ...process.argv.slice(2)], { stdio: 'inherit' });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   const pass = (signal) => child.kill(signal);
   for (const signal of signals) process.on(signal, pass);

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { access, readFile, realpath, writeFile } from 'node:fs/promises';
-import { isAbsolute, join, relative } from 'node:path';
+import { extname, isAbsolute, join, relative } from 'node:path';
 import { type BuildOptions, context, type Message, type Plugin, type PluginBuild } from 'esbuild';
 import { BundleError, lines } from './bundle-error.ts';
 import { DenoConfigError, type Imports, readImports } from './deno-config.ts';
@@ -19,6 +19,8 @@ import { ofDenoAlone, sideEffects, specifiers } from './specifiers.ts';
  */
 const SDK_NAMES = ['tabern', '@browserbasehq/sdk-functions'];
 const SDK_DIRECTORY = join(import.meta.dirname, 'sdk');
+/** `.ts`, or `.js` where the service is compiled. */
+const SDK_SUFFIX = extname(import.meta.filename);
 const SDK_NAMESPACE = 'tabern';
 const REGISTRY = 'tabern:registry';
 
@@ -175,11 +177,11 @@ function projectPlugin(root: string, imports: Imports): Plugin {
 function sdk(build: PluginBuild): void {
   const names = SDK_NAMES.join('|');
   build.onResolve({ filter: new RegExp(`^(?:${names})$`) }, () => ({
-    path: 'mod.ts',
+    path: `mod${SDK_SUFFIX}`,
     namespace: SDK_NAMESPACE,
   }));
   build.onResolve({ filter: new RegExp(`^${REGISTRY}$`) }, () => ({
-    path: 'registry.ts',
+    path: `registry${SDK_SUFFIX}`,
     namespace: SDK_NAMESPACE,
   }));
   build.onResolve({ filter: /^\.\//, namespace: SDK_NAMESPACE }, ({ path }) => ({

@@ -36,7 +36,7 @@ const OWNERS: Record<string, readonly string[]> = {
   '@koa/router': ['gateway/'],
   piscina: ['runner/host/'],
   'chrome-remote-interface': ['runner/chrome/'],
-  esbuild: ['runner/bundle.ts'],
+  esbuild: ['runner/bundle.ts', 'gateway/binary/'],
   ws: ['runner/chrome/', 'gateway/'],
   undici: ['gateway/webhooks/'],
 };
@@ -70,13 +70,15 @@ const CLOCKS_AND_EDGES = [
 const IMPURE = new RegExp(CLOCKS_AND_EDGES.join('|'));
 const READS_ENV =
   /\bprocess\s*\.\s*env\b|\bprocess\s*\[\s*['"]env|\{[^}]*\benv\b[^}]*\}\s*=\s*process\b/;
-/** modules.js runs before anything of TypeScript may be loaded. */
-const MAY_READ_ENV = /(?:^|\/)config\.ts$|^gateway\/(?:serve\.ts|bin\.ts|modules\.js)$|^test\//;
+/** modules.js and the executable's loader run before the program; its build is none of it. */
+const MAY_READ_ENV =
+  /(?:^|\/)config\.ts$|^gateway\/(?:serve\.ts|bin\.ts|modules\.js|binary\/)|^test\//;
 /**
  * The host loads bundles, and the builder's introspection does too: their names are not known here.
- * compile.js loads every role and thread, to compile them and run none.
+ * compile.js loads every role and thread, to compile them and run none; tabern.js the command
+ * table, which is TypeScript or compiled.
  */
-const MAY_COMPUTE_IMPORTS = /^(?:(?:runner\/host|test)\/|gateway\/compile\.js$)/;
+const MAY_COMPUTE_IMPORTS = /^(?:(?:runner\/host|test)\/|gateway\/(?:compile|tabern)\.js$)/;
 
 type Source = { path: string; text: string };
 

@@ -24,10 +24,17 @@ export type Service = {
   readyMs: number;
 };
 
-/** Starts it and waits until it is ready. Throws with what it printed when it ends before that. */
-export async function startService(env: Record<string, string>): Promise<Service> {
+/**
+ * Starts it and waits until it is ready. Throws with what it printed when it ends before that.
+ * `command` is what runs tabern, if not the sources.
+ */
+export async function startService(
+  env: Record<string, string>,
+  command: readonly [string, ...string[]] = [process.execPath, LAUNCHER],
+): Promise<Service> {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [LAUNCHER, 'serve'], {
+  const [program, ...words] = command;
+  const child = spawn(program, [...words, 'serve'], {
     env: { ...inherited(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

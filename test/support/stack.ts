@@ -28,6 +28,8 @@ export type BootOptions = {
   webhookCa?: string;
   /** More TABERN_* variables. */
   env?: Record<string, string>;
+  /** What runs tabern, if not the sources. */
+  command?: readonly [string, ...string[]];
 };
 
 export type Stack = {
@@ -70,7 +72,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const env = variables({ dataDir, tempPath, port, apiKey }, options);
   const seen: Process[] = [];
   let printed = '';
-  let service = await startService(env);
+  let service = await startService(env, options.command);
   let isUp = true;
 
   const end = async (signal: NodeJS.Signals) => {
@@ -104,7 +106,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     kill: (signal = 'SIGKILL') => end(signal),
     async restart() {
       await end('SIGTERM');
-      service = await startService(env);
+      service = await startService(env, options.command);
       isUp = true;
     },
     logs: () => (isUp ? printed + service.output() : printed),

@@ -1,0 +1,69 @@
+/**
+ * Many files as two assets of an executable: an index, which every start reads, and one compressed
+ * stream of all contents in the index's order, which the first start unpacks.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+
+/** `size` is in bytes. */
+export type Entry = { path: string; size: number; isProgram: boolean };
+export type Index = {
+  version: string;
+  /** Of all that is carried: another tree is unpacked elsewhere. Lower-case hex. */
+  hash: string;
+  entries: Entry[];
+};
+
+/** The one that Node's zlib compresses 100 MB with in 2 s; 19 takes 40 s and saves a tenth. */
+const LEVEL = 9;
+const HASH_CHARS = 16;
+
+type Source = { path: string; from: string; isProgram: boolean };
+
+/** `node` is which Node it will run on: part of what makes two trees differ. */
+export function pack(sources: readonly Source[], about: { version: string; node: string }) {
+  const contents = sources.map(({ from }) => readFileSync(from));
+  const entries = sources.map(({ path, isProgram }, index) => {
+    return { path, size: contents[index]?.byteLength ?? 0, isProgram };
+  });
+  const whole = Buffer.concat(contents);
+  const params = { [constants.ZSTD_c_compressionLevel]: LEVEL };
+  const hash = createHash('sha256')
+    .update(JSON.stringify([about, entries]))
+    .update(whole);
+  const index: Index = {
+    version: about.version,
+    hash: hash.digest('hex').slice(0, HASH_CHARS),
+    entries,
+  };
+  return { index, bytes: whole.byteLength, archive: zstdCompressSync(whole, { params }) };
+}
+
+/**
+ * Into `dir`, which is new. Its files may be read by all: they are no secret, and a jail reads them
+ * under a uid of its own.
+ */
+export function unpack(dir: string, { entries }: Index, archive: Uint8Array): void {
+  const whole = zstdDecompressSync(archive);
+  const made = new Set<string>();
+  let offset = 0;
+  for (const { path, size, isProgram } of entries) {
+    const to = join(dir, path);
+    if (!made.has(dirname(to))) mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
+    made.add(dirname(to));
+    write(to, whole.subarray(offset, offset + size), isProgram ? 0o755 : 0o644);
+    offset += size;
+  }
+}
+
+function write(path: string, content: Uint8Array, mode: number): void {
+  const fd = openSync(path, 'wx', mode);
+  try {
+    let done = 0;
+    while (done < content.byteLength) done += writeSync(fd, content, done);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * What the single executable does: see that its files are unpacked, and become the Node that runs
+ * them. The same process goes on, under its own pid, with its environment and streams.
+ */
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { getAsset, getRawAsset } from 'node:sea';
+import type { Index } from './archive.ts';
+import { CacheError, cacheRoot, ensureTree, PROGRAM } from './cache.ts';
+
+/** EX_CONFIG: the operator must mend something. */
+const EXIT_OPERATOR = 78;
+const NPM = 'lib/node_modules/npm/bin/npm-cli.js';
+
+try {
+  const index = JSON.parse(getAsset('index', 'utf8')) as Index;
+  const dir = ensureTree(cacheRoot(process.env, homedir()), {
+    index,
+    archive: () => new Uint8Array(getRawAsset('archive') as ArrayBuffer),
+    self: process.execPath,
+  });
+  become(dir);
+} catch (error) {
+  if (!(error instanceof CacheError)) throw error;
+  process.stderr.write(`tabern: ${error.message}\n`);
+  process.exitCode = EXIT_OPERATOR;
+}
+
+function become(dir: string): void {
+  const npm = join(dir, NPM);
+  const env = { ...process.env };
+  if (existsSync(npm)) env['npm_execpath'] ||= npm;
+  const program = join(dir, PROGRAM);
+  const words = ['tabern', join(dir, 'gateway/tabern.js'), ...process.argv.slice(2)];
+  try {
+    process.execve?.(program, words, env);
+  } catch (cause) {
+    throw new CacheError(
+      `cannot run ${program}: ${(cause as Error).message}; ` +
+        'name a directory that is not mounted noexec in TABERN_CACHE_DIR',
+      { cause },
+    );
+  }
+}
