@@ -50,7 +50,7 @@ export function sessionService(options: SessionOptions): Service<SessionMethods,
   const { store, signingKeys } = options;
   const find = sessionFinder(store);
   const shown = (row: SessionRow, { keyId }: ProjectCaller) =>
-    toProto(row, isLive(row) ? signingKeys.of(row.id, keyId) : undefined);
+    toProto(row, takesClients(row) ? signingKeys.of(row.id, keyId) : undefined);
 
   return {
     async createSession({ projectId: given, ...request }, caller) {
@@ -179,8 +179,8 @@ function checkProject(given: string | undefined, projectId: string): void {
   });
 }
 
-function isLive({ status }: ListedSession): boolean {
-  return status === 'PENDING' || status === 'RUNNING';
+function takesClients({ status, isReleased }: SessionRow): boolean {
+  return (status === 'PENDING' || status === 'RUNNING') && !isReleased;
 }
 
 /** With the addresses that drive it, where it has some. The gateway makes them absolute. */

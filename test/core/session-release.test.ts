@@ -28,6 +28,31 @@ test('a session that waits ends at once, and its runner cannot start it', async 
   assert.equal(await releases(app), []);
 });
 
+test('a session that is released and still runs shows no address any more', async () => {
+  await using app = await openSessions();
+  const { session, leaseId } = await app.run();
+  const { id, connectUrl } = session;
+  assert.is((await app.read(id)).connectUrl, connectUrl);
+  const released = await app.release(id);
+  assert.is(released.status, 'RUNNING');
+  for (const { connectUrl, signingKey, seleniumRemoteUrl } of [released, await app.read(id)]) {
+    assert.equal([connectUrl, signingKey, seleniumRemoteUrl], [undefined, undefined, undefined]);
+  }
+  assert.ok(await app.end(leaseId));
+  const { session: other } = await app.run();
+  assert.ok((await app.read(other.id)).connectUrl);
+});
+
+test("a cancelled invocation's session shows none either", async () => {
+  await using app = await openSessions();
+  const { id, sessionId } = await app.invoke(await app.publish({ name: 'f' }));
+  await app.lease('INVOCATION');
+  assert.ok((await app.read(sessionId)).connectUrl);
+  await app.clients.invocations.cancelInvocation({ id }, app.asProject);
+  assert.is((await app.read(sessionId)).status, 'RUNNING');
+  assert.is((await app.read(sessionId)).connectUrl, undefined);
+});
+
 test('a runner that listens hears of a release, and again until it has ended', async () => {
   await using app = await openSessions();
   const [one, two] = [await app.run(), await app.run()];

@@ -3,7 +3,7 @@
  * the order: what is read is what is shown, however many sessions there have been.
  */
 import type { SessionOps } from '../types/sessions.ts';
-import { LISTED_COLUMNS, type StoredListed, wholeSession } from './session-rows.ts';
+import { LISTED_COLUMNS, listedSession, type StoredListed } from './session-rows.ts';
 import type { Tx } from './tx.ts';
 
 export function sessionList({ db }: Tx): SessionOps['listSessions'] {
@@ -33,10 +33,10 @@ export function sessionList({ db }: Tx): SessionOps['listSessions'] {
 
   return ({ projectId, status = null, metadata, max }) => {
     const wanted = { projectId, status, max };
-    if (!metadata) return (status === null ? newest : ofStatus).all(wanted).map(wholeSession);
+    if (!metadata) return (status === null ? newest : ofStatus).all(wanted).map(listedSession);
     const { keys, value } = metadata;
     // Nearly all sessions are COMPLETED: of these the metadata tells more than the status.
     const rows = status === null || status === 'COMPLETED' ? found : foundOfStatus;
-    return rows.all({ ...wanted, path: JSON.stringify(keys), value }).map(wholeSession);
+    return rows.all({ ...wanted, path: JSON.stringify(keys), value }).map(listedSession);
   };
 }

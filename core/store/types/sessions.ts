@@ -14,6 +14,8 @@ export type SessionRow = {
   userMetadata: string | null;
   /** JSON object: how its browser is set up. */
   params: string;
+  /** Its end was asked for: it takes nobody any more. */
+  isReleased: boolean;
   createdAt: number;
   updatedAt: number;
   startedAt: number | null;
@@ -23,8 +25,8 @@ export type SessionRow = {
   endReason: string | null;
 };
 
-/** Without what only a runner needs, which is up to 64 KiB of each. */
-export type ListedSession = Omit<SessionRow, 'params'>;
+/** Without what only a runner needs, which is up to 64 KiB of each, and what its job tells. */
+export type ListedSession = Omit<SessionRow, 'params' | 'isReleased'>;
 
 export type SessionOps = {
   getSession(wanted: { id: string; projectId: string }): SessionRow | undefined;
