@@ -5,9 +5,11 @@
 import { ANOTHER_RUNS, ConfigError } from '../proto/env.ts';
 
 export const EXIT = {
+  /** What was asked for was refused, or failed. */
+  failed: 1,
   /** Bad configuration or a wrong command line. */
   config: 2,
-  /** EX_UNAVAILABLE: the port is taken. */
+  /** EX_UNAVAILABLE: the port is taken; or core cannot be reached. */
   port: 69,
   /** EX_SOFTWARE: storage failed; a restart may cure it. */
   storage: 70,

@@ -20,6 +20,13 @@ const OF_PROJECT: readonly Flag[] = [
   { flags: '--json', says: 'print JSON alone' },
 ];
 
+/** Which every command that works on a data directory has. */
+const OF_OPERATOR: readonly Flag[] = [
+  { flags: '--data <directory>', says: 'the data directory; TABERN_DATA, or ./tabern_data' },
+  { flags: '--core <address>', says: "core's address; TABERN_CORE, or the socket in --data" },
+  { flags: '--json', says: 'print JSON alone' },
+];
+
 /** Runs the command that the words name; gives its exit code. Throws what the command throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   let code = 0;
@@ -80,7 +87,8 @@ function added(parent: Parser, command: Command, over: (code: number) => void): 
 
 /** Its own, then those of its kind. */
 export function flagsOf({ flags = [], kind }: Command): readonly Flag[] {
-  return kind === 'project' ? [...flags, ...OF_PROJECT] : flags;
+  if (kind === 'project') return [...flags, ...OF_PROJECT];
+  return kind === 'operator' ? [...flags, ...OF_OPERATOR] : flags;
 }
 
 /** The words before the arguments. */

@@ -27,7 +27,8 @@ const ARROWS: Record<string, readonly string[]> = {
 };
 /** Who knows every role, and what they may load, by dynamic import only. */
 const ROLE_TABLES = /^gateway\/(?:serve|commands\/[^/]+)\.ts$/;
-const ROLES = /^(?:core\/main\.ts|runner\/main\.ts|runner\/cli\/[^/]+\.ts)$/;
+const ROLES =
+  /^(?:core\/(?:main|doctor|backup\/(?:offline|restore))|runner\/(?:main|doctor|cli\/[^/]+))\.ts$/;
 
 /** Package -> the only places that may import it. */
 const OWNERS: Record<string, readonly string[]> = {

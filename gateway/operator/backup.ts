@@ -1,0 +1,108 @@
+/**
+ * `tabern backup FILE`: all that is stored, as one tar. A core that runs makes it; where none runs,
+ * the data directory is read as it lies. The file has its name only once it is whole and on disk.
+ */
+import { randomUUID } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Readable, type Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createZstdCompress } from 'node:zlib';
+import type { Env } from '../../proto/env.ts';
+import type { Given } from '../commands/command.ts';
+import { EXIT, Exit } from '../exits.ts';
+import { isUnreachable, placeOf, withCore } from './core.ts';
+import { openProgress, print, say } from './screen.ts';
+
+/** Ours: a day is enough for any disk. */
+const TIMEOUT_MS = 86_400_000;
+
+type Part = { totalBytes: number; missing: string[] } | Buffer;
+export type Offline = (dataDir: string, withMasterKey: boolean) => AsyncGenerator<Part>;
+
+export async function backup(
+  file: string,
+  given: Given,
+  { env, offline }: { env: Env; offline: Offline },
+): Promise<number> {
+  const path = resolve(file);
+  const withMasterKey = given['withKeys'] === true;
+  const aside = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
+  const isPacked = path.endsWith('.zst');
+  try {
+    const { bytes, missing } = await withCore(given, env, ({ operators, call }) => {
+      const parts = operators.createBackup({ withMasterKey }, { ...call, timeoutMs: TIMEOUT_MS });
+      return write(ofCore(parts), aside, isPacked);
+    }).catch((error: unknown) => {
+      if (!isUnreachable(error)) throw error;
+      const { dataDir } = placeOf(given, env);
+      say(`no core runs on ${dataDir}: reading it as it lies`);
+      return write(offline(dataDir, withMasterKey), aside, isPacked);
+    });
+    await rename(aside, path);
+    await syncFolder(dirname(path));
+    report({ path, bytes, missing, withMasterKey }, given);
+    return missing.length === 0 ? 0 : EXIT.failed;
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+async function* ofCore(
+  parts: AsyncIterable<{ part?: { $case: string; value: unknown } | undefined }>,
+): AsyncGenerator<Part> {
+  for await (const { part } of parts) {
+    if (part) yield part.value as Part; // as the contract has it: the start, then chunks
+  }
+}
+
+async function write(parts: AsyncGenerator<Part>, aside: string, isPacked: boolean) {
+  const first = await parts.next();
+  if (first.done || Buffer.isBuffer(first.value)) throw new Error('a backup without a start');
+  const { totalBytes, missing } = first.value as Exclude<Part, Buffer>;
+  const progress = openProgress('backed up', totalBytes);
+  const counted = async function* () {
+    for await (const part of parts) {
+      const chunk = part as Buffer;
+      progress.add(chunk.length);
+      yield chunk;
+    }
+  };
+  const packed: Transform[] = isPacked ? [createZstdCompress()] : [];
+  const target = createWriteStream(aside, { flags: 'wx', mode: 0o600, flush: true });
+  await pipeline([Readable.from(counted()), ...packed, target]).catch((error: unknown) => {
+    throw diskExit(error, aside) ?? error;
+  });
+  progress.end();
+  return { bytes: totalBytes, missing };
+}
+
+function diskExit(error: unknown, path: string): Exit | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC') {
+    return new Exit(EXIT.failed, `the disk of ${dirname(path)} is full: write elsewhere`, error);
+  }
+  if (code === 'EACCES' || code === 'ENOENT' || code === 'EROFS') {
+    return new Exit(EXIT.config, `cannot write into ${dirname(path)} (${code})`, error);
+  }
+  return undefined;
+}
+
+function report(
+  done: { path: string; bytes: number; missing: string[]; withMasterKey: boolean },
+  given: Given,
+): void {
+  for (const id of done.missing) {
+    say(`warning: the file of blob ${id} is not there; what needs it fails`);
+  }
+  if (!done.withMasterKey) {
+    say('the master key is not in it: keep <data>/keys/master.key elsewhere, or use --with-keys');
+  }
+  print(given['json'] === true ? JSON.stringify(done) : done.path);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r');
+  await handle.sync();
+}

@@ -1,0 +1,93 @@
+/**
+ * Core as its operator calls it: over its socket, with the operator's token. Both lie in the data
+ * directory, so whoever can read that is the operator; elsewhere they are options.
+ */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { credentials } from '@grpc/grpc-js';
+import { type Env, text } from '../../proto/env.ts';
+import { Fault } from '../../proto/errors.ts';
+import { Channel } from '../../proto/grpc.ts';
+import type { CallOptions } from '../../proto/rpc.ts';
+import { type Clients, remoteClients } from '../../proto/services.ts';
+import type { Given } from '../commands/command.ts';
+import { EXIT, Exit } from '../exits.ts';
+
+export type OperatedCore = { operators: Clients['operators']; call: CallOptions };
+
+export type Place = { dataDir: string; address: string };
+
+/** An option wins over its variable. */
+export function placeOf(given: Given, env: Env): Place {
+  const { data, core } = given;
+  const dataDir = resolve(typeof data === 'string' ? data : (text(env, 'TABERN_DATA') ?? DATA));
+  const address = typeof core === 'string' ? core : text(env, 'TABERN_CORE');
+  return { dataDir, address: address ?? `unix:${dataDir}/core.sock` };
+}
+
+const DATA = 'tabern_data';
+
+/** Throws Exit with what to do when core cannot be reached, or refuses. */
+export async function withCore<T>(
+  given: Given,
+  env: Env,
+  work: (core: OperatedCore) => Promise<T>,
+): Promise<T> {
+  const place = placeOf(given, env);
+  const isLocal = place.address.startsWith('unix:');
+  const token = tokenOf(place, env);
+  using channel = new Channel(
+    place.address,
+    isLocal ? credentials.createInsecure() : credentials.createSsl(),
+  );
+  const { operators } = remoteClients(channel);
+  try {
+    return await work({ operators, call: { metadata: { authorization: `Bearer ${token}` } } });
+  } catch (error) {
+    if (error instanceof Fault) throw exitOf(error, place);
+    throw error;
+  }
+}
+
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Exit && error.code === EXIT.port;
+}
+
+function tokenOf({ dataDir }: Place, env: Env): string {
+  const given = text(env, 'TABERN_OPERATOR_TOKEN');
+  if (given !== undefined) return given;
+  const path = join(dataDir, 'keys', 'operator.token');
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const why =
+      code === 'EACCES'
+        ? `you may not read ${path}: run this as the user of the service`
+        : `there is no ${path}: name the data directory by --data, or start the service once`;
+    throw new Exit(EXIT.port, why, cause);
+  }
+}
+
+function exitOf(fault: Fault, { address }: Place): Exit {
+  switch (fault.reason) {
+    case 'CORE_UNAVAILABLE':
+    case 'DEADLINE':
+      return new Exit(
+        EXIT.port,
+        `core cannot be reached at ${address}: is the service running? --data and --core say where`,
+        fault,
+      );
+    case 'API_KEY_INVALID':
+    case 'TOKEN_REQUIRED':
+      return new Exit(
+        EXIT.failed,
+        "core refused the operator's token: set TABERN_OPERATOR_TOKEN, or --data, to core's own",
+        fault,
+      );
+    case 'NOT_IMPLEMENTED':
+      return new Exit(EXIT.failed, 'core is older than this command: upgrade the service', fault);
+    default:
+      return new Exit(EXIT.failed, fault.message, fault);
+  }
+}

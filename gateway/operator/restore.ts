@@ -1,0 +1,67 @@
+/** `tabern restore FILE`: a data directory from a backup, where there is none yet. */
+import { createReadStream, readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createZstdDecompress } from 'node:zlib';
+import { ConfigError, type Env } from '../../proto/env.ts';
+import type { Given } from '../commands/command.ts';
+import { placeOf } from './core.ts';
+import { openProgress, print, say } from './screen.ts';
+
+export type Restore = (options: {
+  bytes: AsyncIterable<Buffer>;
+  dataDir: string;
+  masterKey?: string | undefined;
+}) => Promise<{ manifest: { createdAt: string; blobs: number }; hasMasterKey: boolean }>;
+
+export async function restore(
+  file: string,
+  given: Given,
+  { env, restoreBackup }: { env: Env; restoreBackup: Restore },
+): Promise<number> {
+  const { dataDir } = placeOf(given, env);
+  const masterKey = keyOf(given['masterKey']);
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFile()) throw new ConfigError(`there is no file ${file}`);
+  const progress = openProgress('read', found.size);
+  const read = async function* () {
+    for await (const chunk of createReadStream(file)) {
+      progress.add(chunk.length);
+      yield chunk as Buffer;
+    }
+  };
+  const bytes = file.endsWith('.zst') ? unpacked(read()) : read();
+  const { manifest, hasMasterKey } = await restoreBackup({ bytes, dataDir, masterKey });
+  progress.end();
+  const { createdAt, blobs } = manifest;
+  if (given['json'] === true) print(JSON.stringify({ dataDir, createdAt, blobs, hasMasterKey }));
+  else {
+    print(dataDir);
+    say(`as of ${createdAt}; every byte is as it was`);
+  }
+  if (!hasMasterKey) {
+    say(
+      `put the master key at ${join(dataDir, 'keys', 'master.key')} before you start the service`,
+    );
+  }
+  return 0;
+}
+
+async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const { Readable } = await import('node:stream');
+  const stream = Readable.from(bytes).pipe(createZstdDecompress());
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (cause) {
+    throw new ConfigError('this is not a whole backup: it does not unpack', { cause });
+  }
+}
+
+function keyOf(path: string | boolean | undefined): string | undefined {
+  if (typeof path !== 'string') return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigError(`--master-key: cannot read ${path}`, { cause });
+  }
+}

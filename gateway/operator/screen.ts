@@ -1,0 +1,76 @@
+/** What commands print: tables for people, JSON for programs, and how far long work is. */
+
+/** Of progress without a terminal: a line for each so much of it. Ours. */
+const SHARE = 0.1;
+const BAR_COLUMNS = 30;
+/** In milliseconds, between two pictures of a bar. */
+const FRAME_MS = 100;
+const MIB = 1 << 20;
+
+/** One answer, on stdout. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** For people, on stderr. */
+export function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Rows under their names, in columns; what a name may hold never steers the terminal. */
+export function columns(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const all = [head, ...rows].map((row) => row.map((cell) => plain(cell)));
+  const widths = head.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
+  return all
+    .map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n');
+}
+
+/** The text without control characters. */
+function plain(value: unknown): string {
+  return String(value ?? '-').replace(/\p{Cc}/gu, '\u{fffd}');
+}
+
+export type Progress = { add(bytes: number): void; end(): void };
+
+/** A bar on a terminal, plain lines otherwise; both on stderr. */
+export function openProgress(
+  verb: string,
+  totalBytes: number,
+  stream: Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean } = process.stderr,
+): Progress {
+  let done = 0;
+  let next = SHARE;
+  let drawnAt = 0;
+  const share = () => (totalBytes === 0 ? 1 : Math.min(1, done / totalBytes));
+  const amount = () => `${mib(done)} of ${mib(totalBytes)} MiB`;
+  const draw = () => {
+    const full = Math.round(share() * BAR_COLUMNS);
+    const bar = '='.repeat(full).padEnd(BAR_COLUMNS);
+    stream.write(`\r${verb} [${bar}] ${Math.floor(share() * 100)} % ${amount()}`);
+  };
+  return {
+    add(bytes) {
+      done += bytes;
+      if (stream.isTTY) {
+        const now = performance.now();
+        if (now - drawnAt < FRAME_MS) return;
+        drawnAt = now;
+        draw();
+      } else if (share() >= next) {
+        stream.write(`${verb} ${amount()}\n`);
+        while (next <= share()) next += SHARE;
+      }
+    },
+    end() {
+      if (!stream.isTTY) return;
+      draw();
+      stream.write('\n');
+    },
+  };
+}
+
+function mib(bytes: number): string {
+  return (bytes / MIB).toFixed(1);
+}
