@@ -33,6 +33,8 @@ export type CoreConfig = KeptDays & {
   concurrency: number;
   /** TABERN_QUEUE_MAX, 1,000: invocations of a project that may wait; past it 429. */
   queueMax: number;
+  /** TABERN_EXTENSIONS_MAX, 100: extensions that a project may have. */
+  extensionsMax: number;
   /** TABERN_LOG_LEVEL: info. */
   logLevel: Level;
   /** TABERN_API_KEY: of the default project; 24 or more printable characters. */
@@ -56,6 +58,7 @@ export function readCoreConfig(env: Env): CoreConfig {
     sweepMs: integer(env, 'TABERN_SWEEP_MS', { default: 1_000, min: 50, max: 60_000 }),
     concurrency: integer(env, 'TABERN_CONCURRENCY', { default: 25, min: 1, max: 10_000 }),
     queueMax: integer(env, 'TABERN_QUEUE_MAX', { default: 1_000, min: 1, max: 1_000_000 }),
+    extensionsMax: integer(env, 'TABERN_EXTENSIONS_MAX', { default: 100, min: 1, max: 10_000 }),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     apiKey: presetKey(env),
     webhookAllowCidrs: cidrs(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'),

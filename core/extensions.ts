@@ -24,12 +24,15 @@ type Options = {
   store: Store;
   files: Pick<BlobFiles, 'path' | 'remove'>;
   now: () => number;
+  /** That a project may have. */
+  extensionsMax: number;
 };
 
 export function extensionService({
   store,
   files,
   now,
+  extensionsMax,
 }: Options): Service<typeof ExtensionServiceService, ProjectCaller> {
   const turns = openTurns(CHECKS_MAX);
 
@@ -54,9 +57,10 @@ export function extensionService({
         const fileName = checkedName(said);
         await check(blobId, call.signal);
         const wanted = { id: newId(), projectId, blobId, fileName, at: now() };
-        const row = await store.createExtension(wanted);
-        if (!row) throw invalidField('blobId', 'is an extension already.');
-        return { extension: toProto(row) };
+        const made = await store.createExtension(wanted, extensionsMax);
+        if (made === 'taken') throw invalidField('blobId', 'is an extension already.');
+        if (made === 'full') throw tooMany(extensionsMax);
+        return { extension: toProto(made) };
       } catch (error) {
         // What was uploaded in vain goes; one that is an extension stays.
         if (await store.dropExtensionBlob({ blobId, projectId })) await files.remove(blobId);
@@ -108,6 +112,11 @@ export function extensionOf(params: {
 /** As runners get it. */
 export function extensionWork({ id, blobId, sha256 }: LeasedExtension): ExtensionWork {
   return { extensionId: id, blobId, sha256 };
+}
+
+function tooMany(limit: number): Fault {
+  const message = `A project has at most ${limit} extensions. Delete one first.`;
+  return new Fault('TOO_MANY_EXTENSIONS', message, { limit });
 }
 
 function checkedName(text: string): string {

@@ -105,7 +105,7 @@ export async function startCore(
     ...authenticator({ store, tokens, now }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
-    recordingDays: config.recordingDays,
+    ...{ recordingDays: config.recordingDays, extensionsMax: config.extensionsMax },
     ...{ webhookRatePerS: config.webhookRatePerS, concurrency: config.concurrency, dataDir },
     closing: closing.signal,
   });

@@ -82,6 +82,7 @@ export type Parts = {
   webhookRule: Rule;
   webhookRatePerS: number;
   recordingDays: number;
+  extensionsMax: number;
   /** The machine's own clock: what receivers of signatures compare with. */
   wall: () => number;
   /** Aborts when core closes. */
@@ -139,7 +140,11 @@ export function allHandlers(parts: Parts): AllHandlers {
       ...behind({ locateSession }, located, onlyGateways),
     },
     downloads: behind(SERVICES.downloads, downloadService(content), onlyProjects),
-    extensions: behind(SERVICES.extensions, extensionService(content), onlyProjects),
+    extensions: behind(
+      SERVICES.extensions,
+      extensionService({ ...content, extensionsMax: parts.extensionsMax }),
+      onlyProjects,
+    ),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     webhooks: behind(

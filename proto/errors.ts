@@ -52,6 +52,7 @@ export const REASONS = {
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   SESSION_OF_INVOCATION: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  TOO_MANY_EXTENSIONS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_WEBHOOKS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   LEASE_LOST: { code: Code.ABORTED, http: 409, retry: 'no' },
   SESSION_ENDED: { code: Code.FAILED_PRECONDITION, http: 410, retry: 'no' },

@@ -14,6 +14,7 @@ test('nothing set gives the documented defaults', () => {
     sweepMs: 1_000,
     concurrency: 25,
     queueMax: 1_000,
+    extensionsMax: 100,
     logLevel: 'info',
     apiKey: undefined,
     webhookAllowCidrs: [],

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Env } from '../../proto/env.ts';
 import { must } from '../../proto/must.ts';
 import { faultOf } from '../support/fault.ts';
 import { manifest, zipOf } from '../support/zips.ts';
@@ -10,8 +11,8 @@ import { blobParts, boot } from './boot.ts';
 
 const test = suite('core/extensions');
 
-async function openExtensions() {
-  const app = await boot();
+async function openExtensions(env: Env = {}) {
+  const app = await boot(env);
   const { clients, asProject } = app;
   const write = async (bytes: Uint8Array | string) =>
     (await clients.blobs.writeBlob(blobParts({ kind: 'EXTENSION' }, bytes), asProject)).blobId;
@@ -72,6 +73,18 @@ test('only a new upload of an extension becomes one', async () => {
   for (const other of [archive, 'x', crypto.randomUUID()]) {
     assert.is((await faultOf(app.create(other))).reason, 'RESOURCE_NOT_FOUND');
   }
+});
+
+test('a project has so many until one is deleted; what is refused leaves nothing', async () => {
+  await using app = await openExtensions({ TABERN_EXTENSIONS_MAX: '2' });
+  const [first] = [await app.made(), await app.made()];
+  const blobId = await app.write(await zipOf({ 'manifest.json': manifest() }));
+  const { row, reason, message, facts } = await faultOf(app.create(blobId));
+  assert.equal([row.http, reason, facts], [409, 'TOO_MANY_EXTENSIONS', { limit: 2 }]);
+  assert.match(message, 'at most 2 extensions');
+  assert.is(app.isThere(blobId), false);
+  await app.extensions.deleteExtension({ id: first.id }, app.asProject);
+  assert.ok((await app.made()).id);
 });
 
 test('a session that names it gets it, deleted or not; a new one does not', async () => {

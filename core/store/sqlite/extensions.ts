@@ -3,6 +3,7 @@
  * tombstone while an open session is to load it.
  *   active -> deleted (open sessions only) -> gone;  active -> gone
  */
+import { must } from '../../../proto/must.ts';
 import type { ExtensionOps, ExtensionRow, LeasedExtension } from '../types/extensions.ts';
 import type { Tx } from './tx.ts';
 
@@ -26,6 +27,11 @@ export function extensionOps({ db }: Tx): ExtensionOps {
     INSERT INTO extensions (id, project_id, blob_id, file_name, created_at, updated_at)
     VALUES (@id, @projectId, @blobId, @fileName, @at, @at)
     RETURNING ${COLUMNS}`);
+  // Index extensions_by_project.
+  const count = db
+    .prepare<[object], number>(`
+      SELECT COUNT(*) FROM extensions WHERE project_id = @projectId AND deleted_at IS NULL`)
+    .pluck();
   const byId = db.prepare<[object], ExtensionRow>(`
     SELECT ${COLUMNS} FROM extensions
     WHERE id = @id AND project_id = @projectId AND deleted_at IS NULL`);
@@ -50,7 +56,11 @@ export function extensionOps({ db }: Tx): ExtensionOps {
   };
 
   return {
-    createExtension: (wanted) => (isFree.get(wanted) ? insert.get(wanted) : undefined),
+    createExtension(wanted, max) {
+      if (!isFree.get(wanted)) return 'taken';
+      if ((count.get(wanted) ?? 0) >= max) return 'full';
+      return must(insert.get(wanted), 'extension just made');
+    },
     getExtension: (wanted) => byId.get(wanted),
     deleteExtension(wanted) {
       if (bury.run(wanted).changes === 0) return undefined;

@@ -18,14 +18,14 @@ export type LeasedExtension = {
 };
 
 export type ExtensionOps = {
-  /** Undefined when the blob is no EXTENSION of the project, or another's already. */
-  createExtension(wanted: {
-    id: string;
-    projectId: string;
-    blobId: string;
-    fileName: string;
-    at: number;
-  }): ExtensionRow | undefined;
+  /**
+   * `taken`: the blob is no EXTENSION of the project, or another's already; `full`: the project has
+   * `max`.
+   */
+  createExtension(
+    wanted: { id: string; projectId: string; blobId: string; fileName: string; at: number },
+    max: number,
+  ): ExtensionRow | 'taken' | 'full';
   /** Undefined for one that was deleted. */
   getExtension(wanted: { id: string; projectId: string }): ExtensionRow | undefined;
   /**
