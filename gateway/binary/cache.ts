@@ -1,7 +1,7 @@
 /**
- * Where the executable's files lie once unpacked: a directory per tree, below one that only its user
- * may write. A tree is made aside and renamed, so it is whole or not there; two first starts at once
- * make the same one. What a cleaner of caches has taken from it is made anew.
+ * Where the executable's files lie once unpacked: a directory per tree, below one that only its
+ * user may write. A tree is made aside and renamed, so it is whole or not there; two first starts
+ * at once make the same one. What a cleaner of caches has taken from it is made anew.
  */
 import {
   chmodSync,
@@ -74,10 +74,11 @@ export function ensureTree(root: string, carried: Carried): string {
 
 /** What lies there is run: nobody else may have put it there. */
 function checkOwner(root: string): void {
-  const { uid, mode } = lstatSync(root);
-  const isOwn = uid === process.geteuid?.();
-  if (isOwn && (mode & OTHERS_WRITE) === 0) return;
-  const why = isOwn ? 'others may write to it' : 'it belongs to another user';
+  const at = lstatSync(root);
+  const isOwn = at.uid === process.geteuid?.();
+  if (isOwn && at.isDirectory() && (at.mode & OTHERS_WRITE) === 0) return;
+  const mine = at.isDirectory() ? 'others may write to it' : 'it is a link';
+  const why = isOwn ? mine : 'it belongs to another user';
   throw new CacheError(
     `will not run files from ${root}: ${why}; name a directory of yours in TABERN_CACHE_DIR`,
   );

@@ -1,7 +1,7 @@
 /**
- * What `npm pack` ships beside the launcher, in dist/js: the compiled program, and the types of what
- * a user imports. With `--sdk` only the latter, which is what a checkout that another project has
- * installed as a directory gives it; `--out DIRECTORY` names another place.
+ * What `npm pack` ships beside the launcher, in dist/js: the compiled program, and the types of
+ * what a user imports. With `--sdk` only the latter, which is what a checkout that another project
+ * has installed as a directory gives it; `--out DIRECTORY` names another place.
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';

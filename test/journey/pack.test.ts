@@ -24,7 +24,8 @@ const PROJECT = {
   'tsconfig.json': `{"compilerOptions":{"strict":true,"module":"nodenext","target":"es2024",
     "types":[],"noEmit":true},"files":["good.ts"]}`,
   'good.ts': `import { defineFn, type FunctionContext } from 'tabern';
-defineFn('good', async (ctx: FunctionContext, params: { url: string }) => params.url + ctx.session.id);
+const open = async (ctx: FunctionContext, params: { url: string }) => params.url + ctx.session.id;
+defineFn('good', open);
 `,
   'bad.ts': `import { defineFn } from 'tabern';
 defineFn(7, async () => undefined);
