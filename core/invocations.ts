@@ -16,6 +16,7 @@ import type { Checks } from './checks.ts';
 import { extensionOf, findExtension } from './extensions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { isId, newId } from './ids.ts';
+import { fitting } from './listed.ts';
 import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
 import { pathId } from './path-id.ts';
@@ -88,7 +89,11 @@ export function invocationService(
         store.listInvocations(filter),
       ]);
       if (!version) throw notFound('Version', versionId);
-      return { results: rows.map(toProto), total };
+      const results = fitting(rows).map(({ row, hasParams }) => ({
+        ...toProto(row),
+        ...(hasParams ? {} : { params: undefined }),
+      }));
+      return { results, total };
     },
 
     async listInvocationLogs({ id }, { projectId }) {

@@ -8,7 +8,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { ConfigError } from '../proto/env.ts';
 import { HealthService } from '../proto/gen/grpc/health/v1/health.pb.ts';
 import { ServerReflectionService } from '../proto/gen/grpc/reflection/v1/reflection.pb.ts';
-import { MESSAGE_MAX_BYTES, mount } from '../proto/grpc.ts';
+import { ANSWER_MAX_BYTES, MESSAGE_MAX_BYTES, mount } from '../proto/grpc.ts';
 import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, mountAll } from '../proto/services.ts';
 import { healthHandlers } from './health.ts';
@@ -38,7 +38,7 @@ export async function listen(
 ): Promise<CoreServer> {
   const server = new Server({
     'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
-    'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
+    'grpc.max_send_message_length': ANSWER_MAX_BYTES,
   });
   mountAll(server, handlers, onError);
   const health = healthHandlers();

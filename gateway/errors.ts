@@ -47,7 +47,8 @@ export function answerOf(fault: Fault, method: string): Answer {
   const waitS = Number(fault.facts['retryAfterS'] ?? retryAfterS ?? 1);
   if (retry === 'yes') headers['retry-after'] = String(Math.min(waitS, RETRY_AFTER_MAX_S));
   if (status === 429) Object.assign(headers, rateHeaders(fault.facts, waitS));
-  const mayRetry = fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry);
+  const isRepeatable = fault.facts['isRepeatable'] === 'true'; // its idempotency key makes it so
+  const mayRetry = isRepeatable || (fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry));
   if (mayRetry !== undefined && RETRIED_BY_CLIENTS(status)) {
     headers['x-should-retry'] = String(mayRetry);
   }

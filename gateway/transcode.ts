@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
 import type { RouterContext, RouterMiddleware } from '@koa/router';
-import { invalidField } from '../proto/errors.ts';
+import { Fault, invalidField } from '../proto/errors.ts';
 import { must } from '../proto/must.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
@@ -54,12 +54,25 @@ export function transcoder(
       return call(toBinary(method.input, message), options);
     };
     const options = must(ctx.state.call, 'a key');
-    const answer = await waiting(request, { send, options, draining });
+    const answer = await waiting(request, { send, options, draining }).catch((error: unknown) => {
+      throw 'idempotencyKey' in given ? repeatable(error) : error;
+    });
     ctx.status = status;
     if (status === 204) return;
     const json = render(method.output, answer, responseField);
     ctx.body = links ? absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx)) : json;
   };
+}
+
+/**
+ * The key makes a repeat safe: it gives what the first request made, if it made anything. Source:
+ * design/reliability.md P6.
+ */
+function repeatable(error: unknown): unknown {
+  if (!(error instanceof Fault)) return error;
+  if (error.reason !== 'OUTCOME_UNKNOWN' && error.reason !== 'DEADLINE') return error;
+  const message = 'The outcome is unknown; repeat the request with the same Idempotency-Key.';
+  return new Fault(error.reason, message, { ...error.facts, isRepeatable: 'true' }, error);
 }
 
 /** The fields that a query may name: those that neither path nor body gives. */

@@ -24,6 +24,11 @@ export function brokenCall(error: ServiceError, path: string, hasLeft: boolean):
   if (REPEATABLE.test(path) || NEVER_SENT.test(error.details)) {
     return new Fault('CORE_UNAVAILABLE', 'The service is not reachable. Try again.', {}, error);
   }
+  return unknownOutcome(error);
+}
+
+/** Something may or may not have been done. What knows of an idempotency key says more. */
+export function unknownOutcome(cause?: unknown): Fault {
   const message = 'The outcome is unknown; read the object before trying again.';
-  return new Fault('OUTCOME_UNKNOWN', message, {}, error);
+  return new Fault('OUTCOME_UNKNOWN', message, {}, cause);
 }

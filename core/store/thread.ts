@@ -5,6 +5,7 @@
  * acknowledged after that, so the process must end.
  */
 import { Worker } from 'node:worker_threads';
+import { unknownOutcome } from '../../proto/broken-call.ts';
 import { ConfigError } from '../../proto/env.ts';
 import { Fault } from '../../proto/errors.ts';
 import {
@@ -159,11 +160,4 @@ class Thread {
     if (this.#isReady) this.#onFatal(error);
     else this.#opening.reject(error); // it never opened: whoever opens it says why
   }
-}
-
-function unknownOutcome(): Fault {
-  return new Fault(
-    'OUTCOME_UNKNOWN',
-    'The outcome is unknown; read the object before trying again.',
-  );
 }

@@ -62,6 +62,7 @@ for (const engine of ENGINES) {
     const fault = await faultOf(bench.accept(projectId, fn, { queueMax: 1 }));
     assert.is(fault.reason, 'QUEUE_FULL');
     assert.equal(fault.facts, { limit: 1, current: 1 });
+    assert.match(fault.message, /invocations wait.*\(limit 1, currently 1\).*starts or is ended/);
     const filter = { versionId: fn.versionId, projectId, status: undefined, offset: 0, limit: 9 };
     assert.is((await bench.store.listInvocations(filter)).total, 1);
     const sessions = await bench.store.listSessions({ projectId, status: undefined, max: 9 });

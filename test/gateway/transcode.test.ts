@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Fault } from '../../proto/errors.ts';
 import { ask, json, openDoor } from './door.ts';
 import { type INVOCATION, openRecording } from './recording.ts';
 
@@ -55,6 +56,27 @@ test('path values win over body values of the same name', async () => {
   assert.equal(seen.invocations[0]?.params, { a: null, b: [1, { c: 'x' }] });
   assert.equal((answer.json as typeof INVOCATION).params, { a: null, b: [1, { c: 'x' }] });
 });
+
+for (const reason of ['OUTCOME_UNKNOWN', 'DEADLINE'] as const) {
+  test(`${reason}: to be repeated with the same idempotency key, and not without one`, async () => {
+    await using door = await openDoor({
+      invocations: {
+        async invokeFunction() {
+          throw new Fault(reason, 'The outcome is unknown; read the object before trying again.');
+        },
+      },
+    });
+    const { headers } = json({});
+    const keyed = { body: '{}', headers: { ...headers, 'idempotency-key': 'k' } };
+    const safe = await ask(door.url, 'POST', '/v1/functions/f/invoke', keyed);
+    assert.match(safe.text, 'repeat the request with the same Idempotency-Key');
+    assert.is(safe.headers['x-should-retry'], 'true');
+    const bare = await ask(door.url, 'POST', '/v1/functions/f/invoke', json({}));
+    assert.match(bare.text, 'read the object before trying again');
+    assert.is(bare.headers['x-should-retry'], 'false');
+    assert.is(bare.status, safe.status);
+  });
+}
 
 test('absent optional fields are absent, times are ISO 8601, enums short names', async () => {
   const { door } = await openRecording();

@@ -6,8 +6,8 @@ import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
-import { InvocationServiceService } from '../../proto/gen/tabern/v1/invocations.pb.ts';
-import { Channel, mount, remote } from '../../proto/grpc.ts';
+import { Invocation, InvocationServiceService } from '../../proto/gen/tabern/v1/invocations.pb.ts';
+import { ANSWER_MAX_BYTES, Channel, mount, remote } from '../../proto/grpc.ts';
 import type { Handlers } from '../../proto/rpc.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { faultOf, serving, soon } from './transports.ts';
@@ -20,7 +20,7 @@ type Some = Partial<Handlers<typeof InvocationServiceService>>;
 /** A server, and a line to it that can be cut. */
 async function open(some: Some) {
   const temp = tempDirectory();
-  const server = new Server();
+  const server = new Server({ 'grpc.max_send_message_length': ANSWER_MAX_BYTES });
   const { invocations } = serving({ invocations: some });
   mount(server, InvocationServiceService, invocations, () => {});
   const behind = join(temp.path, 'behind.sock');
@@ -63,6 +63,14 @@ function stuck() {
   };
   return { handlers: { invokeFunction: hang, getInvocation: hang }, begun: begun.promise };
 }
+
+test('a result of 6 MiB is read whole, whatever it grows to on the wire', async () => {
+  const results = Array.from({ length: 3 << 20 }, () => 1); // `1,` of JSON: eleven bytes of a Value
+  const getInvocation = async () => ({ invocation: Invocation.fromPartial({ id: 'i', results }) });
+  await using line = await open({ getInvocation });
+  const { invocation } = await line.client.getInvocation({ id: 'i' });
+  assert.is((invocation?.results as number[] | undefined)?.length, results.length);
+});
 
 for (const how of ['the connection breaks', 'the server ends'] as const) {
   const end = (line: Awaited<ReturnType<typeof open>>) =>

@@ -2,10 +2,7 @@
 import type { InvocationRow } from '../types/invocations.ts';
 import type { Tx } from './tx.ts';
 
-/**
- * In characters of JSON. Ours: 100 rows with params of 64 KiB and such results stay under the 16
- * MiB of a message.
- */
+/** In characters of JSON. Ours: what core/listed.ts would leave out is not read for nothing. */
 const LISTED_RESULTS_MAX = 64 << 10;
 
 const columns = (results: string) => `id, project_id AS projectId, function_id AS functionId,

@@ -72,7 +72,9 @@ export function queueOf(tx: Tx): Queue {
       const limit = readyMax ?? job.queueMax;
       if (ready >= limit) {
         const facts = { limit, current: ready };
-        const message = `Too many ${job.kind}s wait in this project (limit ${limit}).`;
+        const message =
+          `Too many ${job.kind}s wait in this project (limit ${limit}, currently ${ready}). ` +
+          'A place comes free when one of them starts or is ended.';
         throw new Fault('QUEUE_FULL', message, facts);
       }
       sql.countIn.run(job);
