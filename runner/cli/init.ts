@@ -9,7 +9,8 @@ import { CliError, runHere, type Terminal } from './config.ts';
 
 /** The version that the service is tested with. */
 const PLAYWRIGHT = '1.65.1';
-const SDK_TYPES = new URL('../sdk/types.ts', import.meta.url);
+/** What the service supplies as "tabern", for editors: runner/sdk's types, as one declaration. */
+const TYPES = new URL('./tabern.d.ts.txt', import.meta.url);
 
 const ENTRY = `import { chromium } from 'playwright-core';
 import { defineFn } from 'tabern';
@@ -38,21 +39,6 @@ const TSCONFIG = {
     noEmit: true,
   },
 };
-
-/** The one place that says what the service supplies; editors read it, builds do not. */
-const DEFINE = `
-  /** Defines a function by a name of your project; publishing it again makes a new version. */
-  export function defineFn<S extends ParametersSchema>(
-    name: string,
-    handler: Handler<ParamsOf<S>>,
-    config: FunctionConfig<S> & { parametersSchema: S },
-  ): void;
-  export function defineFn<P = Record<string, unknown>>(
-    name: string,
-    handler: Handler<P>,
-    config?: FunctionConfig,
-  ): void;
-`;
 
 const README = `# NAME
 
@@ -89,7 +75,6 @@ export async function init(argument: string, terminal: Terminal): Promise<number
 }
 
 async function filesOf(name: string): Promise<Record<string, string>> {
-  const types = await readFile(SDK_TYPES, 'utf8');
   return {
     'index.ts': ENTRY,
     'package.json': json({
@@ -100,7 +85,7 @@ async function filesOf(name: string): Promise<Record<string, string>> {
       dependencies: { 'playwright-core': PLAYWRIGHT },
     }),
     'tsconfig.json': json(TSCONFIG),
-    'tabern.d.ts': `declare module 'tabern' {\n${indented(types)}${DEFINE}}\n`,
+    'tabern.d.ts': await readFile(TYPES, 'utf8'),
     '.gitignore': 'node_modules/\n.env*\n*.log\n',
     'README.md': README.replace('NAME', name),
   };
@@ -113,10 +98,6 @@ function packageName(name: string): string {
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[._-]+/, '');
   return usable === '' ? 'functions' : usable;
-}
-
-function indented(text: string): string {
-  return text.replace(/^(?=.)/gm, '  ');
 }
 
 function json(value: object): string {

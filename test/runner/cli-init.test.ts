@@ -52,6 +52,17 @@ cli('makes a project that compiles, and says what to do next', async () => {
   assert.match(said.join(), 'tabern publish index.ts');
 });
 
+cli('its tabern.d.ts says what runner/sdk says', () => {
+  const read = (name: string) => readFileSync(join(ROOT, 'runner', name), 'utf8');
+  const registry = read('sdk/registry.ts');
+  const overloads = /^export function defineFn<S[^]*?\): void;\n[^]*?\): void;\n/m.exec(
+    registry,
+  )?.[0];
+  const body = `${read('sdk/types.ts')}\n${overloads}`.replace(/^(?=.)/gm, '  ');
+  // a mismatch: put what is expected here into the file
+  assert.is(read('cli/tabern.d.ts.txt'), `declare module 'tabern' {\n${body}}\n`);
+});
+
 cli('its types are those that the service checks: a wrong handler does not compile', async () => {
   await using dir = tempDirectory();
   const { root } = await made(dir.path, 'first');
