@@ -6,7 +6,7 @@ import type { InvocationRow } from './store/types/invocations.ts';
 
 /** Bytes on the wire for a byte of JSON, at most: `1,` becomes eleven. */
 export const WIRE_PER_JSON = 5.5;
-/** In bytes of JSON, of a page. Ours: as a message below the 16 MiB that gRPC clients are told of. */
+/** In bytes of JSON, of a page. Ours: on the wire it stays below 16 MiB. */
 export const PAGE_MAX_BYTES = 2.5 * 1024 * 1024;
 
 /** What a page shows of each; results go first, for GET has them. */

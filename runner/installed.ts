@@ -37,7 +37,7 @@ const FORMAT = 1;
 /** Part of the name of an entry: it need not be measured again. */
 const ENTRY = /^[0-9a-f]{64}-(\d+)$/;
 const LOCKS = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml'];
-/** In package.json or a lock file: a package out of the project's files, which no hash here covers. */
+/** In package.json or a lock file: a package out of the project's files, which no key covers. */
 const OWN_FILES = /\b(?:file|link|portal|workspace):|"link":\s*true|"workspaces":/;
 
 type Limits = { ofProjectMax: number; totalMaxBytes: number; entryMaxBytes: number };
