@@ -5,7 +5,7 @@
  */
 import { type Keyed, openKeyed, type Serves } from './keyed.ts';
 
-export type Broker = Pick<Keyed<Serves>, 'admit'> & AsyncDisposable;
+export type Broker = Pick<Keyed<Serves>, 'admit' | 'serve'> & AsyncDisposable;
 
 export function openBroker(socketPath: string): Promise<Broker> {
   return openKeyed<Serves>(socketPath, {

@@ -29,7 +29,7 @@ export type Config = {
   /** TABERN_RUNNER_TOKEN or _FILE, else <data>/keys/runner.token. */
   token: string;
   /** TABERN_SANDBOX, auto. */
-  sandbox: 'auto' | 'bwrap' | 'none';
+  sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
   /** TABERN_ENGINE, node: what runs handlers. */
   engine: 'node' | 'deno';
   /** TABERN_ISOLATION, warm: whether a run may have a thread that another had before. */
@@ -75,7 +75,7 @@ export function readConfig(env: Env = process.env): Config {
     dataDir,
     core: text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
     token: text(env, 'TABERN_RUNNER_TOKEN') ?? tokenOf(`${dataDir}/keys/runner.token`),
-    sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'none'], 'auto'),
+    sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'landlock', 'none'], 'auto'),
     engine: choice(env, 'TABERN_ENGINE', ['node', 'deno'], 'node'),
     isolation: choice(env, 'TABERN_ISOLATION', ['warm', 'fresh'], 'warm'),
     chrome: text(env, 'TABERN_CHROME'),

@@ -9,7 +9,7 @@ import type { Log } from '../proto/log.ts';
 import type { HostProcess } from './conversation.ts';
 import type { Isolation } from './host/worker.ts';
 import { startHost } from './host-process.ts';
-import type { Outlet } from './host-spec.ts';
+import type { Outlet } from './host-ways.ts';
 import type { Jail } from './jail/ladder.ts';
 import type { Runtime } from './runtime.ts';
 

@@ -7,14 +7,13 @@
  */
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
-import { openBroker } from './broker.ts';
 import { Conversation, type HostProcess } from './conversation.ts';
 import { keepTail } from './flow.ts';
 import type { Isolation } from './host/worker.ts';
-import { hostSpec, type Outlet } from './host-spec.ts';
+import { hostSpec } from './host-spec.ts';
+import { type Outlet, openWays, type Ways } from './host-ways.ts';
 import type { Jail } from './jail/ladder.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -38,24 +37,15 @@ export type HostOptions = {
 export async function startHost(options: HostOptions): Promise<HostProcess> {
   const { dir, jail, runtime, isolation, outlet } = options;
   await mkdir(join(dir, 'fn'), { recursive: true });
-  const broker = await openBroker(join(dir, 'cdp.sock'));
-  const egress = await outlet?.(join(dir, 'egress.sock'));
-  const control = createServer();
-  control.maxConnections = 1;
-  control.listen(join(dir, 'ctl.sock'));
-  await once(control, 'listening');
-  const jailed = jail.launch(
-    await hostSpec({ jail, runtime, isolation, dir, hasOutlet: egress !== undefined }),
-  );
+  const ways = await openWays(dir, { jail, outlet });
+  const jailed = jail.launch(await hostSpec({ jail, runtime, isolation, dir, ways }));
   const release = async (): Promise<void> => {
-    control.close();
-    await broker[Symbol.asyncDispose]();
-    await egress?.[Symbol.asyncDispose]();
+    await ways[Symbol.asyncDispose]();
     await rm(dir, { recursive: true, force: true });
   };
   const ended = jailed.exited.then(release);
   try {
-    return await connected({ jailed, control, dir, log: options.log, broker, ended });
+    return await connected({ jailed, ways, dir, log: options.log, broker: ways.broker, ended });
   } catch (error) {
     jailed.kill();
     await ended;
@@ -63,10 +53,10 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   }
 }
 
-type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail'> & { control: Server };
+type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail'> & { ways: Ways };
 
 async function connected(parts: Parts): Promise<HostProcess> {
-  const { jailed, control, log } = parts;
+  const { jailed, ways, log } = parts;
   const { stdout, stderr } = jailed.child;
   const tails = [stdout, stderr].map((stream) => stream && keepTail(stream, TAIL_BYTES));
   const tail = (): string => tails.map((read) => read?.() ?? '').join('');
@@ -78,10 +68,7 @@ async function connected(parts: Parts): Promise<HostProcess> {
   });
   early.catch(() => {}); // it may also end after the start, when nobody waits here any more
   const over = AbortSignal.timeout(START_TIMEOUT_MS);
-  const [socket] = (await Promise.race([once(control, 'connection', { signal: over }), early])) as [
-    Socket,
-  ];
-  control.close();
+  const socket = await Promise.race([ways.control(jailed.child, over), early]);
   const host = new Conversation({ ...parts, tail }, socket);
   await Promise.race([
     host.ready,

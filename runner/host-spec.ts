@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../proto/must.ts';
 import type { Isolation } from './host/worker.ts';
+import { CONTROL_FD, type Ways } from './host-ways.ts';
 import type { Jail, JailSpec, Mount } from './jail/ladder.ts';
 import { programMounts } from './jail/libs.ts';
 import type { Runtime } from './runtime.ts';
@@ -29,11 +30,8 @@ const PROCESSES = 256;
 const CDP_PORT = 9222;
 /** Below those that Linux hands out unasked (32768 on), so nobody takes it meanwhile. */
 const OWN_PORTS = [20_000, 32_000] as const;
-const PROXY = 'http://127.0.0.1:3128';
-const NOT_PROXIED = `127.0.0.1:${CDP_PORT},localhost:${CDP_PORT}`;
-
-/** Opens a way to the public internet at a socket, for one host. */
-export type Outlet = (socketPath: string) => Promise<AsyncDisposable>;
+/** As host/main.ts knows it. */
+const PROXY_PORT = 3128;
 
 const APP = ['/app/runner/host', '/app/node_modules/piscina', '/app/package.json'];
 
@@ -44,17 +42,20 @@ export type HostSpec = {
   runtime: Runtime;
   /** The host's own. */
   dir: string;
-  hasOutlet: boolean;
+  ways: Pick<Ways, 'hasOutlet' | 'ports'>;
   isolation: Isolation;
 };
 
 export async function hostSpec(options: HostSpec): Promise<JailSpec> {
-  const { jail, runtime, dir, hasOutlet, isolation } = options;
+  const { jail, runtime, dir, ways, isolation } = options;
   const program = `/bin/${runtime.kind}`;
   const isAlone = jail.hasOwnNetwork;
-  const hasEgress = isAlone && hasOutlet;
-  const names = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
-  const cdpPort = isAlone ? CDP_PORT : await ownPort(runtime);
+  const { ports, hasOutlet } = ways;
+  const hasEgress = (isAlone || ports !== undefined) && hasOutlet;
+  const sockets = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
+  const names = ports === undefined ? sockets : [];
+  const cdpPort = ports?.cdp ?? (isAlone ? CDP_PORT : await ownPort(runtime));
+  const proxyPort = hasEgress ? (ports?.egress ?? PROXY_PORT) : undefined;
   return {
     argv: (at) => [
       at(program),
@@ -66,10 +67,10 @@ export async function hostSpec(options: HostSpec): Promise<JailSpec> {
         hasEgress,
       }),
       at('/app/runner/host/main.ts'),
-      at('/run/ctl.sock'),
-      at('/run/cdp.sock'),
+      ports === undefined ? at('/run/ctl.sock') : String(CONTROL_FD),
+      ports === undefined ? at('/run/cdp.sock') : '-',
       String(cdpPort),
-      hasEgress ? at('/run/egress.sock') : '-',
+      ports === undefined && hasEgress ? at('/run/egress.sock') : '-',
       at('/fn'),
       isolation,
     ],
@@ -79,11 +80,12 @@ export async function hostSpec(options: HostSpec): Promise<JailSpec> {
       { from: join(dir, 'fn'), to: '/fn' },
       ...names.map((name) => ({ from: join(dir, name), to: `/run/${name}`, writable: true })),
     ],
-    env: (at) => ({ ...environment(at('/tmp'), hasEgress), ...runtime.env }),
+    env: (at) => ({ ...environment(at('/tmp'), { proxyPort, cdpPort }), ...runtime.env }),
     tmpBytes: TMP_BYTES,
     limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...(ports === undefined ? [] : ['pipe' as const])],
     nestedNamespaces: false,
+    ...(ports && { ports: [ports.cdp, ...(ports.egress === undefined ? [] : [ports.egress])] }),
   };
 }
 
@@ -123,8 +125,13 @@ async function ownPort({ kind }: Runtime): Promise<number> {
   }
 }
 
-function environment(tmp: string, hasProxy: boolean): Record<string, string> {
+function environment(
+  tmp: string,
+  { proxyPort, cdpPort }: { proxyPort: number | undefined; cdpPort: number },
+): Record<string, string> {
   const own = { HOME: tmp, TMPDIR: tmp, LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production' };
-  if (!hasProxy) return own;
-  return { ...own, HTTP_PROXY: PROXY, HTTPS_PROXY: PROXY, NO_PROXY: NOT_PROXIED };
+  if (proxyPort === undefined) return own;
+  const proxy = `http://127.0.0.1:${proxyPort}`;
+  const direct = `127.0.0.1:${cdpPort},localhost:${cdpPort}`;
+  return { ...own, HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: direct };
 }

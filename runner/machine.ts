@@ -54,11 +54,15 @@ export async function openMachine(options: {
   const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
     throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;
   });
+  if (runtime.kind === 'deno' && !jail.hasUnixSockets) {
+    throw new OperatorError('landlock runs functions with Node only: use bwrap for Deno');
+  }
   log.info({ engine: runtime.kind, version: runtime.version }, 'what runs functions');
   const engines = await findEngines({
     cacheDir: join(dataDir, 'cache', 'chromium'),
     log,
     ...(config.chrome === undefined ? {} : { program: config.chrome }),
+    shellOnly: !jail.hasUnixSockets,
   });
   const hasSandbox = await canNest(jail, log);
   const launch = async ({ engine: kind, ...wanted }: TakeOptions): Promise<Chrome> => {

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { type BlockList, createServer } from 'node:net';
 import type { Log } from '../proto/log.ts';
-import type { Outlet } from './host-spec.ts';
+import type { Outlet } from './host-ways.ts';
 import { openEgress } from './jail/egress.ts';
 
 export function openOutlet(options: { allow: BlockList; log: Log }): Outlet {
@@ -15,6 +15,7 @@ export function openOutlet(options: { allow: BlockList; log: Log }): Outlet {
     server.listen(socketPath);
     await once(server, 'listening');
     return {
+      serve: egress.handle,
       async [Symbol.asyncDispose]() {
         const closed = once(server, 'close');
         server.close();

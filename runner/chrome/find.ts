@@ -58,6 +58,8 @@ type FindOptions = {
   cacheDir: string;
   log: Log;
   system?: readonly string[];
+  /** The full browser talks to itself over unix sockets: not every jail lets it. */
+  shellOnly?: boolean;
 };
 
 /** The engines of this machine, one of each kind at most, the first for invocations. */
@@ -68,7 +70,7 @@ export type Engines = { invocations: Engine; sessions: Engine; all: readonly Eng
  * Throws ChromeNotFound.
  */
 export async function findEngines(options: FindOptions): Promise<Engines> {
-  const { program, system = SYSTEM } = options;
+  const { program, system = systemOf(options) } = options;
   const invocations = await findChrome(options);
   const others = program === undefined ? system.filter(isExecutable) : [];
   const found = await Promise.all(others.map(async (path) => engine(await realpath(path))));
@@ -80,10 +82,14 @@ export async function findEngines(options: FindOptions): Promise<Engines> {
 
 /** Throws ChromeNotFound. */
 export async function findChrome(options: FindOptions): Promise<Engine> {
-  const { program, cacheDir, log, system = SYSTEM } = options;
+  const { program, cacheDir, log, system = systemOf(options), shellOnly = false } = options;
   if (program !== undefined) {
     if (!isExecutable(program)) throw new ChromeNotFound(`cannot run ${program}: ${INSTALL}`);
-    return engine(await realpath(program));
+    const wanted = engine(await realpath(program));
+    if (wanted.kind === 'headless-shell' || !shellOnly) return wanted;
+    throw new ChromeNotFound(
+      `landlock cannot hold ${program}: name a headless shell, or use bwrap`,
+    );
   }
   const found = system.find(isExecutable);
   if (found !== undefined) return engine(await realpath(found));
@@ -93,10 +99,17 @@ export async function findChrome(options: FindOptions): Promise<Engine> {
   return unpacked;
 }
 
+function systemOf({ shellOnly = false }: FindOptions): readonly string[] {
+  return shellOnly ? SYSTEM.filter((path) => isShell(path)) : SYSTEM;
+}
+
+function isShell(path: string): boolean {
+  return /headless[-_]shell$/.test(basename(path));
+}
+
 function engine(path: string): Engine {
   const program = WRAPPERS[path] ?? path;
-  const isShell = /headless[-_]shell$/.test(basename(program));
-  const kind = isShell ? 'headless-shell' : 'chromium';
+  const kind = isShell(program) ? 'headless-shell' : 'chromium';
   return { kind, program, home: dirname(program), env: {} };
 }
 

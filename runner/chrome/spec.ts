@@ -74,7 +74,7 @@ export async function chromeSpec(
       cache: at(`${DATA}/cache`),
       proxyPort: port,
       hasSandbox,
-      hasSmallShm: local !== undefined && hasSmallShm(),
+      hasSmallShm: local !== undefined && (!place.jail.hasUnixSockets || hasSmallShm()),
       ignoreCertificateErrors: place.ignoreCertificateErrors ?? false,
       extension: extension && at(extensionPlace(extension)),
     }),
@@ -105,6 +105,7 @@ export async function chromeSpec(
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', ...(isOwnNetwork ? ['ipc' as const] : [])],
     nestedNamespaces: true,
     hasChildren: true,
+    ...(isOwnNetwork ? {} : { ports: [port] }),
   };
   const at: At = isOwnNetwork ? (inside) => inside : (inside) => inside.replace(DATA, dir);
   return { spec, paths: { downloads: at(`${DATA}/downloads`), uploads: at(`${DATA}/uploads`) } };

@@ -3,8 +3,10 @@
  * to the supervisor's control socket, says ready, then runs what it is told to; when that socket
  * closes it exits, whatever its threads do. Argv: control socket, CDP socket, CDP port (0 takes a
  * free one), egress socket or '-', functions directory, isolation of functions that do not say it.
+ * Where it may use no unix sockets, control is the number of a descriptor, the CDP socket '-', and
+ * others listen on the CDP port.
  */
-import { connect } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import process from 'node:process';
 import { handlerEnv } from './config.ts';
@@ -28,7 +30,7 @@ async function hostMain(): Promise<void> {
     process.argv.slice(2);
   const isolation = said === 'fresh' ? said : 'warm';
   const threads = openThreads(handlerEnv(), isolation);
-  const port = await openLoopback(Number(cdpPort), cdp);
+  const port = cdp === '-' ? Number(cdpPort) : await openLoopback(Number(cdpPort), cdp);
   if (egress !== '-') await openLoopback(EGRESS_PORT, egress);
   serve(control, { threads, functions, isolation, cdpPort: port });
 }
@@ -37,7 +39,8 @@ type Host = { threads: Threads; functions: string; isolation: Isolation; cdpPort
 
 function serve(path: string, host: Host): void {
   const runs = new Map<string, Run>();
-  const socket = connect(path);
+  const isDescriptor = /^\d+$/.test(path);
+  const socket = isDescriptor ? new Socket({ fd: Number(path) }) : connect(path);
   const reader = new FrameReader(TO_HOST_MAX_BYTES);
   const send = (message: FromHost): void => void socket.write(encode(message));
   socket.on('data', (chunk) => {

@@ -70,6 +70,7 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
   return {
     level: 'bwrap',
     hasOwnNetwork: true,
+    hasUnixSockets: true,
     launch(spec) {
       const lent = isRoot ? lendUid() : undefined;
       if (lent) {
@@ -204,6 +205,7 @@ export async function canNest(jail: Jail, log: Log): Promise<boolean> {
   const unshare = findProgram('unshare');
   // Chrome refuses its sandbox to root; in a jail it is not root
   if (jail.level === 'none' && process.getuid?.() === 0) return false;
+  if (jail.level === 'landlock') return false; // it is for machines that allow no namespaces
   if (unshare === undefined) return true; // Chrome itself will say
   const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
   const jailed = jail.launch({

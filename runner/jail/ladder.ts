@@ -6,6 +6,7 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import type { Log } from '../../proto/log.ts';
 import { bwrapRung } from './bwrap.ts';
+import { landlockRung } from './landlock.ts';
 import type { JailLimits } from './limits.ts';
 import { openNone } from './none.ts';
 
@@ -46,6 +47,8 @@ export type JailSpec = {
   hasChildren?: boolean;
   /** It uses the network of this machine: only for what runs no code of a tenant. */
   machineNetwork?: boolean;
+  /** Of the machine's loopback: it may connect to these alone, where there is Landlock. */
+  ports?: readonly number[];
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -64,6 +67,11 @@ export type Jail = {
   level: 'bwrap' | 'landlock' | 'none';
   /** Whether each jail has a network of its own without a way out. */
   hasOwnNetwork: boolean;
+  /**
+   * Whether sockets that are mounted can be used. Else what it shall reach is a port of `ports`, or
+   * a descriptor that it inherits.
+   */
+  hasUnixSockets: boolean;
   launch(spec: JailSpec): Jailed;
 };
 
@@ -78,8 +86,8 @@ export type Rung = {
   open(log: Log): Promise<Jail | { why: string }>;
 };
 
-/** Best first. Landlock (no namespaces needed) takes its place below bwrap when it is built. */
-const RUNGS: readonly Rung[] = [bwrapRung];
+/** Best first. */
+const RUNGS: readonly Rung[] = [bwrapRung, landlockRung];
 
 /** Opens the best rung that works; each is tried once with a real process. Throws JailError. */
 export async function openJail(options: {
@@ -99,7 +107,7 @@ export async function openJail(options: {
   }
   throw new JailError(
     `no sandbox works here (${reasons.join('; ')}). Install bubblewrap (apt install bubblewrap) ` +
-      'and allow user namespaces, or set TABERN_SANDBOX=none at your own risk: ' +
+      'and allow user namespaces, or run a kernel with Landlock (6.12), or set TABERN_SANDBOX=none at your own risk: ' +
       'functions and pages can then read this machine',
   );
 }

@@ -45,3 +45,13 @@ export function giveTo(uid: number, path: string): void {
   if (!lstatSync(path).isDirectory()) return;
   for (const name of readdirSync(path)) giveTo(uid, join(path, name));
 }
+
+/** SIGKILL to a whole process group; harmless when it is gone. */
+export function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // gone is what we want
+  }
+}

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../proto/log.ts';
 import type { At, Jail, Mount } from './ladder.ts';
-import { start } from './launch.ts';
+import { killGroup, start } from './launch.ts';
 import { findProgram, limitArgv } from './limits.ts';
 
 export function openNone(log: Log): Jail {
@@ -18,6 +18,7 @@ export function openNone(log: Log): Jail {
   return {
     level: 'none',
     hasOwnNetwork: false,
+    hasUnixSockets: true,
     launch(spec) {
       const tmp = mkdtempSync(join(tmpdir(), 'tabern-'));
       const at = outside([{ from: tmp, to: '/tmp' }, ...spec.mounts]);
@@ -53,13 +54,4 @@ export function outside(mounts: readonly Mount[]): At {
     const mount = mounts.findLast(({ to }) => inside === to || inside.startsWith(`${to}/`));
     return mount === undefined ? inside : mount.from + inside.slice(mount.to.length);
   };
-}
-
-function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // gone is what we want
-  }
 }

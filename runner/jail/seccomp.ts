@@ -26,6 +26,7 @@ const { EPERM, ENOSYS, EAFNOSUPPORT } = constants.errno;
 const AF = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const SOCK_TYPE_MASK = 0xf;
 const SOCK_STREAM = 1;
+const SOCK_SEQPACKET = 5;
 const IPPROTO = { any: 0, tcp: 6 };
 const MSG_FASTOPEN = 0x20000000;
 /** They type into a terminal as if its user did. */
@@ -52,16 +53,20 @@ const ALWAYS: readonly Syscall[] = [
 /** Chrome's sandbox is made of these. */
 const NAMESPACES: readonly Syscall[] = [
   ...(['unshare', 'chroot', 'setuid', 'setgid', 'setreuid', 'setregid', 'setresuid'] as const),
-  ...(['setresgid', 'setfsuid', 'setfsgid', 'setgroups', 'capset', 'personality'] as const),
+  ...(['setresgid', 'setfsuid', 'setfsgid', 'setgroups', 'personality'] as const),
 ];
 const PROCESSES: readonly Syscall[] = [
-  ...(['fork', 'vfork', 'execveat', 'pidfd_open', 'mbind', 'set_mempolicy'] as const),
+  ...(['fork', 'vfork', 'execveat', 'pidfd_open', 'capset', 'mbind', 'set_mempolicy'] as const),
   ...(['set_mempolicy_home_node', 'migrate_pages', 'move_pages'] as const),
 ];
 /** Landlock does not judge them, and they reach what belongs to the same user. */
-const BARE: readonly Syscall[] = [
+/** Landlock keeps signals within the jail: one that has children may need them. */
+const BARE_ALONE: readonly Syscall[] = [
   ...(['kill', 'tkill', 'tgkill', 'rt_sigqueueinfo', 'rt_tgsigqueueinfo'] as const),
-  ...(['pidfd_send_signal', 'socketpair', 'listen', 'chmod', 'fchmod', 'fchmodat'] as const),
+  ...(['pidfd_send_signal', 'socketpair'] as const),
+];
+const BARE: readonly Syscall[] = [
+  ...(['listen', 'chmod', 'fchmod', 'fchmodat'] as const),
   ...(['fchmodat2', 'chown', 'lchown', 'fchown', 'fchownat', 'utime', 'utimes'] as const),
   ...(['futimesat', 'utimensat', 'setxattr', 'lsetxattr', 'fsetxattr', 'setxattrat'] as const),
   ...(['removexattr', 'lremovexattr', 'fremovexattr', 'removexattrat', 'file_setattr'] as const),
@@ -71,8 +76,9 @@ const BARE: readonly Syscall[] = [
 
 /** What the process of a spec needs. */
 export function profileOf(spec: JailSpec, isBare: boolean): Profile {
-  const { nestedNamespaces: namespaces, hasChildren = false } = spec;
-  return { processes: hasChildren || namespaces, namespaces, isBare };
+  const { nestedNamespaces, hasChildren = false } = spec;
+  const namespaces = nestedNamespaces && !isBare; // who is bare has none, and could make none
+  return { processes: hasChildren || nestedNamespaces, namespaces, isBare };
 }
 
 export function hasFilter(architecture: string = process.arch): architecture is Architecture {
@@ -102,7 +108,7 @@ function rulesOf({ processes, namespaces, isBare }: Profile): Rule[] {
     ...(namespaces ? [] : [{ calls: NAMESPACES, answer: EPERM }]),
     ...(processes ? [] : [{ calls: PROCESSES, answer: EPERM }]),
     ...(namespaces ? [] : [clone(processes ? 0 : CLONE_THREAD)]),
-    ...(isBare ? bareRules() : []),
+    ...(isBare ? bareRules(processes) : []),
   ];
 }
 
@@ -116,7 +122,7 @@ function clone(flags: number): Rule {
   };
 }
 
-function bareRules(): Rule[] {
+function bareRules(processes: boolean): Rule[] {
   const refuse = 'others';
   const ofOthers = (calls: readonly Syscall[], arg: number): Rule => {
     return { calls, answer: EPERM, when: { arg, values: [0], refuse } };
@@ -126,9 +132,18 @@ function bareRules(): Rule[] {
     return { calls, answer: EPERM, when: { arg, mask: MSG_FASTOPEN, values, refuse: 'these' } };
   };
   const stream: When = { arg: 1, mask: SOCK_TYPE_MASK, values: [SOCK_STREAM], refuse };
+  // of a pair of datagram sockets either end can send to any socket file
+  const pair: When = {
+    arg: 1,
+    mask: SOCK_TYPE_MASK,
+    values: [SOCK_STREAM, SOCK_SEQPACKET],
+    refuse,
+  };
+  const pairs: Rule = { calls: ['socketpair'], answer: EAFNOSUPPORT, when: pair };
   const tcp: When = { arg: 2, values: Object.values(IPPROTO), refuse };
   return [
     { calls: BARE, answer: EPERM },
+    ...(processes ? [pairs] : [{ calls: BARE_ALONE, answer: EPERM }]),
     // Landlock judges connections of TCP alone: not UDP, not MPTCP, not one made by sending
     { calls: ['socket'], answer: EAFNOSUPPORT, when: stream },
     { calls: ['socket'], answer: EAFNOSUPPORT, when: tcp },

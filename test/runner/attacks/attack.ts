@@ -48,6 +48,8 @@ export type Aim = {
   /** Files of the service that only it may read. */
   dataDir: string;
   secret: string;
+  /** Where the runner keeps what hosts are given. */
+  runDir: string;
   /** Where others listen: TCP and UDP of loopback, a unix socket, an abstract one. */
   port: number;
   udpPort: number;

@@ -13,7 +13,7 @@ import { type Jail, openJail } from '../../../runner/jail/ladder.ts';
 import { openOutlet } from '../../../runner/outlet.ts';
 import { node } from '../../../runner/runtime.ts';
 import { moduleOf } from '../host/bundle.ts';
-import { type Attack, type Launcher, NEXT, PRELUDE } from './attack.ts';
+import { type Aim, type Attack, type Launcher, NEXT, PRELUDE } from './attack.ts';
 import { type Machine, openMachine } from './machine.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });
@@ -85,7 +85,7 @@ export async function openField(level: Launcher | 'none', relay?: Relay): Promis
     },
   );
   await Promise.race([standing, bystanding]);
-  const params = { ...machine.aim, key };
+  const params: Aim = { ...machine.aim, runDir: dir, key };
   const kept = opening.move();
   return {
     jail,

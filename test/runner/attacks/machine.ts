@@ -12,7 +12,7 @@ import type { Aim } from './attack.ts';
 const SECRET = 'the database of the service';
 
 export type Machine = AsyncDisposable & {
-  aim: Omit<Aim, 'key'>;
+  aim: Omit<Aim, 'key' | 'runDir'>;
   /** Who heard something. */
   heard: string[];
   /** What is not as it was. */

@@ -43,6 +43,8 @@ type LaunchOne = {
   egress?: Egress;
   isBackground?: boolean;
   ignoreCertificateErrors?: boolean;
+  /** bwrap when not said. */
+  sandbox?: 'bwrap' | 'landlock';
 };
 
 export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> {
@@ -82,13 +84,14 @@ export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> 
 export async function launchOne(options: LaunchOne): Promise<Chrome> {
   const { runDir, allow, program, system, profileDir, egress, isBackground } = options;
   const { ignoreCertificateErrors } = options;
-  const jail = await openJail({ sandbox: 'bwrap', log });
+  const jail = await openJail({ sandbox: options.sandbox ?? 'bwrap', log });
   return launchChrome({
     jail,
     hasSandbox: await canNest(jail, log),
     engine: await findChrome({
       cacheDir: join(runDir, 'cache'),
       log,
+      shellOnly: !jail.hasUnixSockets,
       ...(program === undefined ? {} : { program }),
       ...(system === undefined ? {} : { system }),
     }),

@@ -26,7 +26,8 @@ const CDP = `const socket = new WebSocket(ctx.session.connectUrl);
     const { errorText } = await page('Page.navigate', { url });
     if (errorText) throw new Error(errorText);
     const { result } = await page('Runtime.evaluate', { expression: 'document.body.innerText' });
-    if (/^$|ERR_|refused/.test(result.value)) throw new Error('an empty page');
+    const isRefusal = /^$|ERR_|is not reachable from here/.test(result.value);
+    if (isRefusal) throw new Error(result.value || 'an empty page');
     return result.value;
   };
   const run = async (expression) => {
@@ -84,7 +85,8 @@ export const browser: readonly Attack[] = [
     body: `${CDP}
       const site = 'http://127.0.0.1:' + params.port;
       return done(await all({ fetch: () => run("fetch('" + site + "').then((r) => r.text())"),
-        blind: () => run("fetch('" + site + "', { mode: 'no-cors' }).then((r) => r.type)") }));`,
+        blind: () => run("fetch('" + site + "', { mode: 'no-cors' })" +
+          ".then((r) => Promise.reject('an answer that cannot be read: ' + r.type))") }));`,
     ending: refused,
   },
   {

@@ -1,5 +1,5 @@
 /** Reading what is not its own, writing where it may not, filling what is shared. */
-import { type Attack, fails, refused } from '../attack.ts';
+import { type Attack, refused } from '../attack.ts';
 
 const fill = (dir: string): string => `
   const { writeFileSync } = builtin('fs');
@@ -61,6 +61,20 @@ export const files: readonly Attack[] = [
     hasControl: true,
   },
   {
+    name: "read another project's bundles, and what else the runner keeps",
+    body: read('params.runDir', "params.runDir + '/h1'", "params.runDir + '/h1/fn'"),
+    ending: refused,
+    hasControl: true,
+  },
+  {
+    name: 'learn which files there are, how large and how old',
+    body: `const { statSync } = builtin('fs');
+      return all({ mine: () => statSync(params.secret), users: () => statSync('/etc/shadow') });`,
+    ending: refused,
+    landlock: { type: 'open', why: 'of a path that it knows, it learns size, times and owner' },
+    hasControl: true,
+  },
+  {
     name: 'change the code that runs it, and its own bundle',
     body: `const { openSync } = builtin('fs');
       const paths = [process.execPath, process.argv[1], new URL(import.meta.url).pathname];
@@ -103,6 +117,5 @@ export const files: readonly Attack[] = [
         for (let i = 0; i < 160; i++) fs.writeSync(file, Buffer.alloc(1 << 20, 1));
       } });`,
     ending: refused,
-    landlock: fails(/process was lost: .*SIGXFSZ/),
   },
 ];
