@@ -1,12 +1,14 @@
 /** Where a session is, for gateways that have its signing key or a live view's token. */
 import { Fault, invalidField } from '../proto/errors.ts';
 import type {
+  LocateSessionRequest,
   LocateSessionResponse,
   SessionServiceService,
 } from '../proto/gen/tabern/v1/sessions.pb.ts';
 import type { MachineCaller, Service } from './call.ts';
 import type { Signed, SigningKeys } from './signing-keys.ts';
 import type { Store } from './store/types.ts';
+import { openWake, waitUntil } from './wake.ts';
 
 /** Reads a live view's token; undefined for one that is not ours. */
 export type ReadViewToken = (token: string) => (Signed & { expiresAt: Date }) | undefined;
@@ -15,25 +17,43 @@ export function locateService({
   store,
   signingKeys,
   readViewToken,
+  closing,
 }: {
-  store: Pick<Store, 'locateSession' | 'getApiKey'>;
+  store: Pick<Store, 'locateSession' | 'getApiKey' | 'onWake'>;
   signingKeys: SigningKeys;
   readViewToken: ReadViewToken;
+  /** Aborts when core closes: those who wait are answered at once. */
+  closing: AbortSignal;
 }): Service<Pick<typeof SessionServiceService, 'locateSession'>, MachineCaller> {
   return {
-    async locateSession({ credential }) {
-      switch (credential?.$case) {
-        case 'signingKey':
-          return locate(signingKeys.read(credential.value), undefined);
-        case 'viewToken': {
-          const view = readViewToken(credential.value);
-          return locate(view, view?.expiresAt);
-        }
-        case undefined:
-          throw invalidField('credential', 'must be given.');
+    async locateSession({ credential, waitMs = 0 }, { call }) {
+      const until = waitUntil(call, waitMs);
+      for (;;) {
+        // Listening begins before looking: what comes between is not missed.
+        using wake = openWake(store, 'sessions');
+        const found = await presented(credential);
+        const leftMs = until - performance.now();
+        if (found.status !== 'PENDING' || leftMs <= 0 || closing.aborted) return found;
+        if (call.signal.aborted) throw call.signal.reason;
+        await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
       }
     },
   };
+
+  async function presented(
+    credential: LocateSessionRequest['credential'],
+  ): Promise<LocateSessionResponse> {
+    switch (credential?.$case) {
+      case 'signingKey':
+        return await locate(signingKeys.read(credential.value), undefined);
+      case 'viewToken': {
+        const view = readViewToken(credential.value);
+        return await locate(view, view?.expiresAt);
+      }
+      case undefined:
+        throw invalidField('credential', 'must be given.');
+    }
+  }
 
   async function locate(
     signed: Signed | undefined,

@@ -113,7 +113,7 @@ export function allHandlers(parts: Parts): AllHandlers {
     ...recordingService({ store, files, links: recorded, now, keptDays: parts.recordingDays }),
     ...liveView({ store, now, tokens: views }),
   };
-  const located = locateService({ store, signingKeys, readViewToken: views.read });
+  const located = locateService({ store, signingKeys, readViewToken: views.read, closing });
 
   function behind<D extends Definition, C>(
     definition: D,

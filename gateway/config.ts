@@ -100,10 +100,8 @@ export const CONNECTIONS_MAX = 4_096;
  * long. Ours.
  */
 export const LINGER_MS = 5_000;
-/** A connection to a session waits so long for its Chrome. Ours: as long as any request. */
-export const LOCATE_MAX_MS = 30_000;
-/** Between two looks. Ours. */
-export const LOCATE_PAUSE_MS = 100;
+/** A connection to a session waits so long for its Chrome. Ours: as long as core answers waits. */
+export const LOCATE_MAX_MS = 25_000;
 /** For a runner's door to open. Ours: it is on this machine or near it. */
 export const DIAL_TIMEOUT_MS = 5_000;
 /** For a runner's door to answer, but for the upload of a file. Ours. */

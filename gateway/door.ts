@@ -8,11 +8,10 @@ import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Fault } from '../proto/errors.ts';
 import type { LocateSessionRequest } from '../proto/gen/tabern/v1/sessions.pb.ts';
 import type { Clients } from '../proto/services.ts';
-import { DIAL_TIMEOUT_MS, DOOR_TIMEOUT_MS, LOCATE_MAX_MS, LOCATE_PAUSE_MS } from './config.ts';
+import { DIAL_TIMEOUT_MS, DOOR_TIMEOUT_MS, LOCATE_MAX_MS } from './config.ts';
 
 /** Where a running session is. */
 export type Place = {
@@ -40,18 +39,10 @@ export function locator(options: {
 }): Locate {
   const metadata = { authorization: `Bearer ${options.gatewayToken}` };
   return async (credential, signal) => {
-    const until = performance.now() + LOCATE_MAX_MS;
-    for (;;) {
-      const found = await options.clients.sessions.locateSession(
-        { credential },
-        { metadata, signal },
-      );
-      if (found.status !== 'PENDING') return found;
-      if (performance.now() > until) {
-        throw new Fault('CORE_UNAVAILABLE', 'The session has no browser yet. Try again.');
-      }
-      await pause(LOCATE_PAUSE_MS, undefined, { signal });
-    }
+    const wanted = { credential, waitMs: LOCATE_MAX_MS };
+    const found = await options.clients.sessions.locateSession(wanted, { metadata, signal });
+    if (found.status !== 'PENDING') return found;
+    throw new Fault('CORE_UNAVAILABLE', 'The session has no browser yet. Try again.');
   };
 }
 
