@@ -175,7 +175,9 @@ async function introspect(step: Step, made: { path: string; sha256: string }): P
   if (said.length > 1) for (const line of said) lines.line('error', line);
   const first = said.find((line) => /^\w*(?:Error|Exception)\b/.test(line)) ?? said[0] ?? '';
   const problem =
-    found.code === 'BUILD_ERROR' ? `the entry file cannot be loaded: ${first}` : first;
+    found.code === 'BUILD_ERROR'
+      ? `the entry file cannot be loaded: ${first}`
+      : `${first}; end the loop or the await at its top level`;
   throw new BuildFailure(found.code, problem);
 }
 
