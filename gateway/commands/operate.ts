@@ -102,4 +102,19 @@ const DATA: readonly Command[] = [
   },
 ];
 
-export const OPERATE: readonly Command[] = [...KEYS, ...PROJECTS, ...DATA];
+const DOCTOR: readonly Command[] = [
+  {
+    usage: 'doctor',
+    says: 'check whether this machine, with these settings, is fit to serve',
+    example: 'tabern doctor --data /srv/tabern',
+    kind: 'operator',
+    run: async (_, given) => {
+      const { checkData } = await import('../../core/doctor.ts');
+      const { checkMachine } = await import('../../runner/doctor.ts');
+      const { doctor } = await import('../operator/doctor.ts');
+      return doctor(given, { env: environment(), checkData, checkMachine });
+    },
+  },
+];
+
+export const OPERATE: readonly Command[] = [...KEYS, ...PROJECTS, ...DATA, ...DOCTOR];

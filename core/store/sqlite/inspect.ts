@@ -8,6 +8,8 @@ export type Inspected = {
   blobs: { id: string; size: number; sha256: string }[];
   /** Null before the first start. */
   masterKeyCheck: Uint8Array | null;
+  /** The latest time that was written. */
+  lastTime: number;
 };
 
 /** In rows of integrity_check: more would say the same. */
@@ -17,7 +19,7 @@ const PROBLEMS_MAX = 10;
 export function inspect(path: string): Inspected {
   using opened = new DisposableStack();
   const problems: string[] = [];
-  const nothing = { problems, blobs: [], masterKeyCheck: null };
+  const nothing = { problems, blobs: [], masterKeyCheck: null, lastTime: 0 };
   try {
     const db = opened.adopt(new Sqlite(path, { readonly: true, timeout: 5_000 }), (one) =>
       one.close(),
@@ -26,7 +28,8 @@ export function inspect(path: string): Inspected {
     if (problems.length > 0) return nothing;
     if (isNewer(db)) problems.push('the database was written by a newer tabern');
     const blobs = db.prepare<[], Inspected['blobs'][number]>('SELECT id, size, sha256 FROM blobs');
-    return { problems, blobs: blobs.all(), masterKeyCheck: checkOf(db) };
+    const lastTime = db.prepare<[], number>('SELECT MAX(at) FROM heartbeat').pluck().get() ?? 0;
+    return { problems, blobs: blobs.all(), masterKeyCheck: checkOf(db), lastTime };
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
     problems.push(`the database cannot be read: ${error.message}`);

@@ -1,0 +1,108 @@
+/**
+ * `tabern doctor`: is this machine, with these settings, fit to serve? A line for each check, with
+ * what to do; the exit code is 1 when one of them fails.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { rm, statfs, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError, type Env } from '../../proto/env.ts';
+import { type Finding, fail, ok, warn } from '../../proto/findings.ts';
+import type { Given } from '../commands/command.ts';
+import { type GatewayConfig, gatewayConfig } from '../config.ts';
+import { EXIT } from '../exits.ts';
+import { print } from './screen.ts';
+
+type Look = (env: Env) => AsyncIterable<Finding>;
+
+const MIB = 1 << 20;
+/** In bytes. Ours: an upload is kept there while it arrives. */
+const TEMP_MIN_BYTES = 512 * MIB;
+const HEALTH_TIMEOUT_MS = 5_000;
+const WIDTH = 11;
+
+/** Core's part, the runner's, and the gateway's own. */
+export async function doctor(
+  given: Given,
+  { env, checkData, checkMachine }: { env: Env; checkData: Look; checkMachine: Look },
+): Promise<number> {
+  const looks: Look[] = [checkData, checkGateway, checkMachine];
+  const found: Finding[] = [];
+  const isJson = given['json'] === true;
+  const place = typeof given['data'] === 'string' ? { TABERN_DATA: given['data'] } : {};
+  for (const look of looks) {
+    for await (const finding of look({ ...env, ...place })) {
+      found.push(finding);
+      if (!isJson) print(lineOf(finding));
+    }
+  }
+  const isFit = found.every(({ level }) => level !== 'fail');
+  if (isJson) print(JSON.stringify({ isFit, findings: found }));
+  return isFit ? 0 : EXIT.failed;
+}
+
+function lineOf({ check, level, says, fix }: Finding): string {
+  const line = `${level.padEnd(4)}  ${check.padEnd(WIDTH)} ${says}`;
+  return fix === undefined ? line : `${line}\n      ${' '.repeat(WIDTH)} -> ${fix}`;
+}
+
+async function* checkGateway(env: Env): AsyncGenerator<Finding> {
+  let config: GatewayConfig;
+  try {
+    config = gatewayConfig(env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    yield fail('settings', error.message, '`tabern config` shows what is set, and where');
+    return;
+  }
+  yield await port(config);
+  yield await temp();
+}
+
+async function port({ host, port }: GatewayConfig): Promise<Finding> {
+  const place = `${host}:${port}`;
+  const server = createServer();
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+    server.close();
+    return ok('port', `${place} is free`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EADDRINUSE') {
+      return fail('port', `cannot listen on ${place} (${code})`, 'set TABERN_HOST and TABERN_PORT');
+    }
+    if (await isTabern(host, port)) return ok('port', `${place} is served by tabern`);
+    return fail('port', `${place} is in use`, 'stop what uses it, or set TABERN_PORT');
+  }
+}
+
+async function isTabern(host: string, port: number): Promise<boolean> {
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const url = `http://${name.includes(':') ? `[${name}]` : name}:${port}/healthz`;
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) });
+    const { status } = (await answer.json()) as { status?: unknown };
+    return status === 'ok';
+  } catch {
+    return false; // whatever it is, it does not answer as we do
+  }
+}
+
+async function temp(): Promise<Finding> {
+  const place = tmpdir();
+  const path = join(place, `tabern-doctor-${randomUUID()}`);
+  const fix = 'set TMPDIR to a directory that this user may write, with room in it';
+  try {
+    await writeFile(path, 'x', { flag: 'wx' });
+    const { bavail, bsize } = await statfs(place);
+    const says = `${place}, ${Math.floor((bavail * bsize) / MIB)} MiB free`;
+    return bavail * bsize < TEMP_MIN_BYTES ? warn('temp', says, fix) : ok('temp', says);
+  } catch (error) {
+    return fail('temp', `cannot write into ${place} (${(error as Error).message})`, fix);
+  } finally {
+    await rm(path, { force: true }).catch(() => undefined); // where nothing could be written
+  }
+}
