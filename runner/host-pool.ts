@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
 import type { HostProcess } from './conversation.ts';
 import type { Isolation } from './host/worker.ts';
-import { startHost } from './host-process.ts';
+import { MEMORY_MAX_BYTES, startHost } from './host-process.ts';
 import type { Outlet } from './host-ways.ts';
 import type { Jail } from './jail/ladder.ts';
 import type { Runtime } from './runtime.ts';
@@ -33,6 +33,8 @@ export type HostsOptions = {
   /** Ready hosts that wait for a project, while hosts are in use. */
   spares: number;
   sparesKeptMs?: number;
+  /** Of one host's memory in use; a host above it is ended. MEMORY_MAX_BYTES when absent. */
+  memoryMaxBytes?: number;
   /** The way of handlers to the internet; none when absent. */
   outlet?: Outlet | undefined;
   log: Log;
@@ -138,9 +140,10 @@ export class HostPool {
   async #start(): Promise<HostProcess> {
     if (this.#isClosed) throw new Error('the runner is ending');
     const { jail, runtime, isolation = 'warm', outlet, log, runDir } = this.#options;
+    const { memoryMaxBytes = MEMORY_MAX_BYTES } = this.#options;
     this.#count += 1;
     const dir = join(runDir, `h${this.#count}`);
-    const host = await startHost({ jail, runtime, isolation, outlet, log, dir });
+    const host = await startHost({ jail, runtime, isolation, outlet, log, dir, memoryMaxBytes });
     this.#alive.add(host);
     void host.ended.then(() => {
       this.#alive.delete(host);

@@ -14,13 +14,19 @@ import { keepTail } from './flow.ts';
 import type { Isolation } from './host/worker.ts';
 import { hostSpec } from './host-spec.ts';
 import { type Outlet, openWays, type Ways } from './host-ways.ts';
-import type { Jail } from './jail/ladder.ts';
+import type { Jail, Jailed } from './jail/ladder.ts';
+import { watchMemory } from './jail/memory.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load may need seconds. */
 const START_TIMEOUT_MS = 20_000;
 /** Of what the process itself printed; for reports of a crash. Source: design/sandbox.md 3. */
 const TAIL_BYTES = 20 * 1024;
+/**
+ * Of memory in use, threads and all. Ours: below it are four full heaps; what one process may
+ * reserve (host-spec.ts) ends a thread of Node before it, this ends what that does not hold.
+ */
+export const MEMORY_MAX_BYTES = 1_792 * 2 ** 20;
 
 export type HostOptions = {
   jail: Jail;
@@ -30,6 +36,7 @@ export type HostOptions = {
   /** Its own, not there yet. */
   dir: string;
   outlet: Outlet | undefined;
+  memoryMaxBytes: number;
   log: Log;
 };
 
@@ -45,7 +52,10 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   };
   const ended = jailed.exited.then(release);
   try {
-    return await connected({ jailed, ways, dir, log: options.log, broker: ways.broker, ended });
+    const parts = { jailed, ways, dir, log: options.log, broker: ways.broker, ended };
+    const host = await connected(parts);
+    limitMemory(host, jailed, options.memoryMaxBytes);
+    return host;
   } catch (error) {
     jailed.kill();
     await ended;
@@ -77,4 +87,11 @@ async function connected(parts: Parts): Promise<HostProcess> {
   ]);
   log.debug({ pid: jailed.child.pid }, 'function host is ready');
   return host;
+}
+
+function limitMemory(host: HostProcess, { child, exited }: Jailed, maxBytes: number): void {
+  if (child.pid === undefined) return;
+  const onOver = (): void => host.kill(`it used more than ${maxBytes / 2 ** 20} MiB of memory`);
+  const watch = watchMemory({ pid: child.pid, maxBytes, onOver });
+  void exited.then(() => watch[Symbol.dispose]());
 }

@@ -11,7 +11,7 @@ import { type Broker, openBroker } from './broker.ts';
 import { openInlet } from './jail/inlet.ts';
 import type { Jail } from './jail/ladder.ts';
 
-/** Opens a way to the public internet at a socket, for one host; `serve` takes one from elsewhere. */
+/** Opens a way to the internet at a socket, for one host; `serve` takes who comes elsewhere. */
 export type Outlet = (
   socketPath: string,
 ) => Promise<AsyncDisposable & { serve(socket: Socket): void }>;

@@ -1,7 +1,7 @@
 /**
  * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities,
- * a file system of the named mounts only, a filter of system calls. A process in it is never root of this machine: a root
- * runner gives each jail a uid of its own.
+ * a file system of the named mounts only, a filter of system calls. A process in it is never root
+ * of this machine: a root runner gives each jail a uid of its own.
  *
  * A root runner starts two bwraps in a row. The outer one, still root, with its own view of the
  * machine's files, makes the mounts reachable (they lie below 0700 directories that the jail's uid

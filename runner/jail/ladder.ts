@@ -107,7 +107,7 @@ export async function openJail(options: {
   }
   throw new JailError(
     `no sandbox works here (${reasons.join('; ')}). Install bubblewrap (apt install bubblewrap) ` +
-      'and allow user namespaces, or run a kernel with Landlock (6.12), or set TABERN_SANDBOX=none at your own risk: ' +
-      'functions and pages can then read this machine',
+      'and allow user namespaces, or run a kernel with Landlock (6.12), or set ' +
+      'TABERN_SANDBOX=none at your own risk: functions and pages can then read this machine',
   );
 }

@@ -1,7 +1,7 @@
 /**
  * What starts a process under Landlock: a script for Perl, which every Debian and Ubuntu has, makes
- * system calls as they are, and starts in 2 ms. It gives itself the rules, another user, the filter,
- * and becomes the program. A step that fails ends it before there is a program.
+ * system calls as they are, and starts in 2 ms. It gives itself the rules, another user and the
+ * filter, and becomes the program. A step that fails ends it before there is a program.
  *
  * Words: numbers (of prctl, seccomp, capset, setgroups, setresgid, setresuid; what the rules are
  * about: files, network, scopes; a uid or -1), the filter in hex, then `<rights> <path>` or

@@ -1,8 +1,7 @@
 /**
  * The filter of system calls that a jailed process gets just before it starts, as the kernel reads
- * it: classic BPF over the call's number and arguments. All is allowed but what is listed here; what
- * is listed fails as if the kernel did not know it. A call of another architecture's numbers ends
- * the process. Pure.
+ * it: classic BPF over the call's number and arguments. All is allowed but what is listed here,
+ * which fails with an errno. A call by another architecture's numbers ends the process. Pure.
  */
 import { constants } from 'node:os';
 import type { JailSpec } from './ladder.ts';

@@ -55,15 +55,19 @@ export type YardOptions = {
   runtime?: Runtime;
   /** Where connections to a browser end; nowhere when absent. */
   relay?: Serves;
+  memoryMaxBytes?: number;
 };
 
 export async function openYard(
   sandbox: Sandbox | Jail = 'auto',
-  { spares = 0, isolation = 'warm', runtime = node(), relay = NOWHERE }: YardOptions = {},
+  options: YardOptions = {},
 ): Promise<Yard> {
   const dir = await mkdtemp(join(tmpdir(), 'yard-'));
   const jail = typeof sandbox === 'string' ? await openJail({ sandbox, log }) : sandbox;
-  const hosts = openHosts({ jail, runtime, isolation, runDir: dir, spares, log });
+  const { spares = 0, isolation = 'warm', runtime = node(), relay = NOWHERE } = options;
+  const { memoryMaxBytes } = options;
+  const limits = memoryMaxBytes === undefined ? {} : { memoryMaxBytes };
+  const hosts = openHosts({ jail, runtime, isolation, runDir: dir, spares, log, ...limits });
   const bundle = async (source: string): Promise<Bundle> => {
     const sha256 = createHash('sha256').update(source).digest('hex');
     const path = join(dir, `${sha256}.mjs`);

@@ -1,0 +1,73 @@
+/** How much a tree of processes uses is seen, its children included, and told once. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryOf, watchMemory } from '../../../runner/jail/memory.ts';
+
+const test = suite('runner/jail/memory');
+const TAKEN = 128 << 20;
+
+/** A process whose child takes memory when it is told to. */
+async function openTree() {
+  const taker = `process.stdin.once('data', () => {
+    globalThis.kept = Buffer.alloc(${TAKEN}, 1); console.log('taken'); }); console.log('here')`;
+  const starter = `child_process.spawn(process.execPath, ['-e', process.argv[1]],
+    { stdio: 'inherit' }).on('exit', () => process.exit(0))`;
+  const child = spawn(process.execPath, ['-e', starter, taker], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return {
+    pid: child.pid ?? 0,
+    async take() {
+      child.stdin.write('x');
+      await once(child.stdout, 'data');
+    },
+    async [Symbol.asyncDispose]() {
+      const exited = once(child, 'exit');
+      child.stdin.destroy(); // the last that keeps it
+      await exited;
+    },
+  };
+}
+
+test('what a descendant takes counts', async () => {
+  await using tree = await openTree();
+  const before = memoryOf(tree.pid);
+  assert.ok(before > 0);
+  await tree.take();
+  assert.ok(memoryOf(tree.pid) - before > TAKEN * 0.9, `${memoryOf(tree.pid)} after ${before}`);
+});
+
+test('who takes too much is told once; who does not is not', async () => {
+  await using tree = await openTree();
+  const maxBytes = memoryOf(tree.pid) + TAKEN / 2;
+  const told: number[] = [];
+  const over = Promise.withResolvers<void>();
+  using _quiet = watchMemory({
+    pid: tree.pid,
+    maxBytes: maxBytes + 2 * TAKEN,
+    onOver: () => told.push(-1),
+  });
+  using _watch = watchMemory({
+    pid: tree.pid,
+    maxBytes,
+    onOver(bytes) {
+      told.push(bytes);
+      over.resolve();
+    },
+  });
+  const alive = setInterval(() => undefined, 1_000); // a watch keeps nothing alive
+  await tree.take();
+  await over.promise;
+  clearInterval(alive);
+  assert.is(told.length, 1);
+  assert.ok(Number(told[0]) > maxBytes);
+});
+
+test('a process that is gone uses nothing', () => {
+  assert.is(memoryOf(2 ** 22), 0);
+});
+
+test.run();
