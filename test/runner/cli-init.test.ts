@@ -62,6 +62,13 @@ cli('its tabern.d.ts says what runner/sdk says', () => {
   assert.is(read('cli/tabern.d.ts.txt'), `declare module 'tabern' {\n${body}}\n`);
 });
 
+cli('its function is the one that the first page of README.md shows', async () => {
+  await using dir = tempDirectory();
+  const { root } = await made(dir.path, 'first');
+  const code = readFileSync(join(root, 'index.ts'), 'utf8').replace(/^\/\*\*.*\n/m, '');
+  assert.match(readFileSync(join(ROOT, 'README.md'), 'utf8'), code);
+});
+
 cli('its types are those that the service checks: a wrong handler does not compile', async () => {
   await using dir = tempDirectory();
   const { root } = await made(dir.path, 'first');
