@@ -18,6 +18,7 @@ import {
 } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
 import { type Upstream, upstreamOf } from '../proto/proxies.ts';
+import { OWN_KIND } from './runtime.ts';
 
 const EASYLIST = 'https://easylist.to/easylist/easylist.txt';
 
@@ -30,7 +31,7 @@ export type Config = {
   token: string;
   /** TABERN_SANDBOX, auto. */
   sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
-  /** TABERN_ENGINE, node: what runs handlers. */
+  /** TABERN_ENGINE, what runs the runner itself: what runs handlers. */
   engine: 'node' | 'deno';
   /** TABERN_ISOLATION, warm: whether a run may have a thread that another had before. */
   isolation: 'warm' | 'fresh';
@@ -76,7 +77,7 @@ export function readConfig(env: Env = process.env): Config {
     core: text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
     token: text(env, 'TABERN_RUNNER_TOKEN') ?? tokenOf(`${dataDir}/keys/runner.token`),
     sandbox: choice(env, 'TABERN_SANDBOX', ['auto', 'bwrap', 'landlock', 'none'], 'auto'),
-    engine: choice(env, 'TABERN_ENGINE', ['node', 'deno'], 'node'),
+    engine: choice(env, 'TABERN_ENGINE', ['node', 'deno'], OWN_KIND),
     isolation: choice(env, 'TABERN_ISOLATION', ['warm', 'fresh'], 'warm'),
     chrome: text(env, 'TABERN_CHROME'),
     chromeSpares: count('TABERN_CHROME_SPARES', 2, 0),

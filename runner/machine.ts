@@ -18,13 +18,18 @@ import { watchLaunches } from './launches.ts';
 import { watchPool } from './metrics.ts';
 import { openOutlet } from './outlet.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
-import { findRuntime, RuntimeNotFound } from './runtime.ts';
+import { findRuntime, OWN_KIND, RuntimeNotFound } from './runtime.ts';
 import { SessionUnfit } from './unfit.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }
+
+/** Chrome's jail hands its listening socket over, by a channel that only Node has. */
+const NO_JAIL_UNDER_DENO =
+  'a runner that runs under Deno can make no sandbox: set TABERN_SANDBOX=none at your own risk, ' +
+  'or run the runner under Node with TABERN_ENGINE=deno, which jails Deno';
 
 export type Machine = {
   jail: Jail;
@@ -50,6 +55,7 @@ export async function openMachine(options: {
 }): Promise<Machine> {
   const { config, log, metrics, runDir, closing } = options;
   const { allow, dataDir } = config;
+  if (OWN_KIND === 'deno' && config.sandbox !== 'none') throw new OperatorError(NO_JAIL_UNDER_DENO);
   const jail = await openJail({ sandbox: config.sandbox, log });
   const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
     throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;

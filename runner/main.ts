@@ -68,8 +68,9 @@ class SupersededError extends OperatorError {
 export async function runnerMain(): Promise<void> {
   const config = readConfig();
   const log = openLog({ role: 'runner', level: config.logLevel });
-  const closed = closeInherited();
+  const { closed, left } = closeInherited();
   if (closed.length > 0) log.debug({ fds: closed }, 'closed what the runner was started with');
+  if (left.length > 0) log.warn({ fds: left }, 'what runs here inherits descriptors of the runner');
   const ends = listenForEnd(log);
   try {
     await runRunner(config, log, ends);

@@ -55,6 +55,8 @@ const DENO_FLAGS = [
   '--ignore-read=/proc,/run/WSL,/etc/os-release',
 ];
 const DENO_ENV = { DENO_NO_UPDATE_CHECK: '1' };
+/** What runs this process; what a runner gives its hosts when nobody says otherwise. */
+export const OWN_KIND: Runtime['kind'] = 'deno' in process.versions ? 'deno' : 'node';
 /** Of the npm package `deno`: its own script is only a way to them. */
 const DENO_PACKAGE = `@deno/linux-${process.arch}-glibc`;
 
@@ -64,7 +66,9 @@ export async function findRuntime(
   env: Env,
   from = import.meta.url,
 ): Promise<Runtime> {
-  return kind === 'deno' ? deno(await findDeno(env, from)) : node();
+  if (kind === 'deno') return deno(await findDeno(env, from));
+  if (OWN_KIND === 'node') return node();
+  throw new RuntimeNotFound('the runner itself runs under Deno: TABERN_ENGINE must be deno');
 }
 
 export function node(): Runtime {
@@ -107,14 +111,15 @@ function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Leave): string[] 
   ];
 }
 
-/** TABERN_DENO_PATH, else the npm package `deno`, else PATH. */
+/** TABERN_DENO_PATH, else the one that runs this, else the npm package `deno`, else PATH. */
 async function findDeno(env: Env, from: string): Promise<string> {
   const wanted = text(env, 'TABERN_DENO_PATH');
   if (wanted !== undefined) {
     if (isExecutable(wanted)) return programOf(wanted);
     throw new RuntimeNotFound(`TABERN_DENO_PATH: cannot run ${wanted}`);
   }
-  const found = [npmDeno(from), ...inPath(env)].find((path) => path && isExecutable(path));
+  const own = OWN_KIND === 'deno' ? process.execPath : undefined;
+  const found = [own, npmDeno(from), ...inPath(env)].find((path) => path && isExecutable(path));
   if (found) return programOf(found);
   throw new RuntimeNotFound(
     'TABERN_ENGINE is deno, but there is no Deno here: install the npm package `deno` beside ' +

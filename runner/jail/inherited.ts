@@ -10,12 +10,24 @@ const FDS = '/proc/self/fdinfo';
 /** In octal, as fdinfo writes flags. */
 const CLOSE_ON_EXEC = 0o2000000;
 
-/** Closes them; gives their numbers. The standard streams stay. */
-export function closeInherited(): number[] {
+/**
+ * Closes them; gives their numbers. The standard streams stay, and so does all that the runtime does
+ * not let go of: Deno closes nothing that it did not open itself.
+ */
+export function closeInherited(): { closed: number[]; left: number[] } {
   const fds = readdirSync(FDS).map(Number);
   const inherited = fds.filter((fd) => fd > 2 && isInheritable(fd));
-  for (const fd of inherited) closeSync(fd);
-  return inherited;
+  const left = inherited.filter((fd) => !isClosed(fd));
+  return { closed: inherited.filter((fd) => !left.includes(fd)), left };
+}
+
+function isClosed(fd: number): boolean {
+  try {
+    closeSync(fd);
+    return true;
+  } catch {
+    return false; // the caller tells which ones stay
+  }
 }
 
 function isInheritable(fd: number): boolean {

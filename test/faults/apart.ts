@@ -31,8 +31,16 @@ export type Apart = AsyncDisposable &
     stop(): Promise<void>;
   };
 
-/** Starts the three, on a temporary data directory and a free port. `extra` are more variables. */
-export async function startApart(extra: Record<string, string> = {}): Promise<Apart> {
+/** What runs a role, if not this Node: a program and its words before the role's name. */
+type Commands = { readonly [role in Role]?: readonly [string, ...string[]] };
+
+/**
+ * Starts the three, on a temporary data directory and a free port. `extra` are more variables.
+ */
+export async function startApart(
+  extra: Record<string, string> = {},
+  commands: Commands = {},
+): Promise<Apart> {
   await using opened = new AsyncDisposableStack();
   const dir = opened.use(tempDirectory());
   const [dataDir, temp] = [join(dir.path, 'data'), join(dir.path, 'tmp')];
@@ -40,7 +48,7 @@ export async function startApart(extra: Record<string, string> = {}): Promise<Ap
   const apiKey = `svc_test_${crypto.randomUUID()}`;
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const roles = openRoles({
+  const roles = openRoles(commands, {
     ...{ TMPDIR: temp, TABERN_DATA: dataDir, TABERN_PORT: String(port), TABERN_API_KEY: apiKey },
     ...{ TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8', TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
     ...extra,
@@ -73,7 +81,7 @@ export async function startApart(extra: Record<string, string> = {}): Promise<Ap
   };
 }
 
-function openRoles(env: Record<string, string>) {
+function openRoles(commands: Commands, env: Record<string, string>) {
   const running = new Map<Role, ChildProcess>();
   let text = '';
   const end = async (role: Role, act: (child: ChildProcess) => unknown) => {
@@ -86,7 +94,8 @@ function openRoles(env: Record<string, string>) {
   return {
     logs: () => text,
     start(role: Role): void {
-      const child = spawn(process.execPath, [BIN, role], {
+      const [program, ...words] = commands[role] ?? [process.execPath, BIN];
+      const child = spawn(program, [...words, role], {
         env: { ...inherited(), ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
