@@ -11,8 +11,8 @@ const FDS = '/proc/self/fdinfo';
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * Closes them; gives their numbers. The standard streams stay, and so does all that the runtime does
- * not let go of: Deno closes nothing that it did not open itself.
+ * Closes them; gives their numbers. The standard streams stay, and so does what cannot be closed:
+ * Deno closes nothing that it did not open itself.
  */
 export function closeInherited(): { closed: number[]; left: number[] } {
   const fds = readdirSync(FDS).map(Number);
