@@ -20,6 +20,7 @@ import {
 import { join } from 'node:path';
 import type { Env } from '../../proto/env.ts';
 import { type Index, unpack } from './archive.ts';
+import { sweep, touch } from './sweep.ts';
 
 /** The Node of a tree. Its children's command lines begin with this path. */
 export const PROGRAM = 'bin/tabern';
@@ -54,13 +55,17 @@ export function cacheRoot(env: Env, home: string): string {
 }
 
 /** The directory of the carried tree below `root`, unpacked if need be. Throws CacheError. */
-export function ensureTree(root: string, carried: Carried): string {
+export function ensureTree(root: string, carried: Carried, nowMs = Date.now()): string {
   const { index } = carried;
   const dir = join(root, `${index.version}-${index.hash}`);
   try {
     mkdirSync(root, { recursive: true, mode: 0o700 });
     checkOwner(root);
-    if (!isWhole(dir, index)) make(root, dir, carried);
+    if (!isWhole(dir, index)) {
+      make(root, dir, carried);
+      sweep(root, nowMs);
+    }
+    touch(dir, nowMs);
   } catch (cause) {
     if (cause instanceof CacheError) throw cause;
     const { message } = cause as Error;

@@ -10,7 +10,8 @@ import { transform } from 'esbuild';
 
 const FOLDERS = ['proto', 'core', 'gateway', 'runner'];
 /** Not part of the program: this folder, what an installation of the sources runs, documents. */
-const LEFT_OUT = /^gateway\/(?:binary|deploy|compile\.js)|\.(?:md|proto)$|^proto\/image\.binpb$/;
+const LEFT_OUT =
+  /^gateway\/(?:binary\/|deploy\/|compile\.js|docs\/copy\.js)|\.(?:md|proto)$|^proto\/image\.binpb$/;
 /** The oldest Node that runs it. */
 const TARGET = 'node22';
 

@@ -50,10 +50,8 @@ const rest = [binary, sources].map((starts) =>
   ),
 );
 const [ours = 0, theirs = 1] = rest;
-const ratio = `${(ours / theirs).toFixed(2)}x`;
-console.log(
-  `at rest, without Chrome: executable ${ours.toFixed(0)} MiB, sources ${theirs.toFixed(0)} MiB = ${ratio}`,
-);
+const figures = `executable ${ours.toFixed(0)} MiB, sources ${theirs.toFixed(0)} MiB`;
+console.log(`at rest, without Chrome: ${figures} = ${(ours / theirs).toFixed(2)}x`);
 
 /** One start on new data; its memory is measured after `restMs`, 0 when nothing was measured. */
 async function start(command: Command, restMs: number): Promise<Start> {
