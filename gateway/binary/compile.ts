@@ -9,9 +9,14 @@ import { dirname, join, posix } from 'node:path';
 import { transform } from 'esbuild';
 
 const FOLDERS = ['proto', 'core', 'gateway', 'runner'];
-/** Not part of the program: this folder, what an installation of the sources runs, documents. */
-const LEFT_OUT =
-  /^gateway\/(?:binary\/|deploy\/|compile\.js|docs\/copy\.js)|\.(?:md|proto)$|^proto\/image\.binpb$/;
+/** Not part of the program: how it is packed and installed, its contract's source, documents. */
+const LEFT_OUT = new RegExp(
+  [
+    '^gateway/(?:binary/|deploy/|compile.js$|docs/copy.js$)',
+    '^proto/image.binpb$',
+    '[.](?:md|proto)$',
+  ].join('|'),
+);
 /** The oldest Node that runs it. */
 const TARGET = 'node22';
 
