@@ -23,6 +23,7 @@ import { counted } from './metrics.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
+import { addDocs } from './routes/docs.ts';
 import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
@@ -80,6 +81,7 @@ function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
     ctx.type = 'json';
     ctx.body = description;
   });
+  addDocs(router);
   const enter = uploadSlots();
   addLiveView(router, doors);
   router.get(VERSION_PATHS, jsonVersion(doors));

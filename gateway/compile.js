@@ -2,6 +2,7 @@
  * The last step of an installation: compiles what a start needs (modules.js), so that the first
  * start is like all later ones. Prints the version, as the command table is compiled by its use.
  */
+import './docs/copy.js';
 import { keepModules } from './modules.js';
 
 const ROLES = ['gateway/serve.ts', 'gateway/alone.ts', 'core/main.ts', 'runner/main.ts'];

@@ -12,8 +12,10 @@ import {
 import { must } from '../proto/must.ts';
 import { commentsOf } from './comments.ts';
 import { jsonName, type Operation } from './contract.ts';
+import { BROWSER_PATHS } from './routes/browser-paths.ts';
 import { BUILDS_PATHS } from './routes/builds.ts';
 import { CONTEXTS_PATHS } from './routes/contexts.ts';
+import { DOCS_PATHS } from './routes/docs.ts';
 import { FILES_PATHS, fileContents } from './routes/files.ts';
 import { HEALTH_PATHS } from './routes/health.ts';
 import { waitingPart } from './routes/invoke.ts';
@@ -37,6 +39,8 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
     ...{
       ...HEALTH_PATHS,
       ...OPENAPI_PATHS,
+      ...DOCS_PATHS,
+      ...BROWSER_PATHS,
       ...BUILDS_PATHS,
       ...CONTEXTS_PATHS,
       ...FILES_PATHS,
@@ -54,12 +58,24 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
     openapi: '3.1.0',
     info: { title: 'tabern', version: 'v1', description: 'Remote browser sessions and functions.' },
     security: [{ apiKey: [] }],
-    paths,
+    paths: tagged(paths),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-SVC-API-Key' } },
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
     },
   };
+}
+
+/** By the noun after /v1, so that viewers show what belongs together. */
+function tagged(paths: Record<string, Schema>): Record<string, Schema> {
+  const shown = Object.entries(paths).map(([path, verbs]) => {
+    const tag = /^\/v1\/(\w+)/.exec(path)?.[1] ?? 'service';
+    const operations = Object.entries(verbs).map(([verb, operation]) => {
+      return [verb, { ...(operation as Schema), tags: [tag] }];
+    });
+    return [path, Object.fromEntries(operations)];
+  });
+  return Object.fromEntries(shown);
 }
 
 const OPENAPI_PATHS = {

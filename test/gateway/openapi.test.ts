@@ -1,7 +1,14 @@
+import { BlockList } from 'node:net';
+import type Router from '@koa/router';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openApp } from '../../gateway/app.ts';
 import { operationsOf, readContract } from '../../gateway/contract.ts';
-import { ask, openDoor } from './door.ts';
+import { describe } from '../../gateway/openapi.ts';
+import { openGuard } from '../../gateway/webhooks/guard.ts';
+import { openLog } from '../../proto/log.ts';
+import { localClients } from '../../proto/services.ts';
+import { ask, handlersOf, openDoor } from './door.ts';
 
 const test = suite('gateway/openapi');
 
@@ -27,6 +34,8 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
     ...['get /v1/sessions/{sessionId}/downloads', 'post /v1/sessions/{id}/uploads'],
     ...['post /v1/extensions', 'post /v1/sessions/start'],
     'get /v1/sessions/{id}/recording/downloads/{name}',
+    ...['get /docs', 'get /docs/{file}', 'get /live', 'get /live/status', 'get /live/{file}'],
+    ...['get /', 'get /connect', 'get /view', 'get /json/version', 'get /json/version/'],
     ...['', '/{name}'].map((more) => `get /v1/sessions/{id}/replays/{pageId}${more}`),
   ];
   assert.equal(described.sort(), [...expected, ...byHand].sort());
@@ -61,8 +70,10 @@ test('an invocation is described with its headers, its version and both its answ
 test('each path has the methods that it is described with, and no other', async () => {
   await using door = await openDoor();
   const { json } = await ask(door.url, 'GET', '/openapi.json');
-  const { paths } = json as { paths: Record<string, object> };
+  const { paths } = json as { paths: Record<string, Record<string, { responses: object }>> };
   for (const [template, verbs] of Object.entries(paths)) {
+    // An upgrade is no request of HTTP: it never comes to a route.
+    if ('101' in (verbs['get']?.responses ?? {})) continue;
     const { status, headers } = await ask(door.url, 'PROPFIND', template.replace(/[{}]/g, ''));
     assert.is(status, 405, template);
     const served = String(headers['allow']).split(', ');
@@ -72,5 +83,40 @@ test('each path has the methods that it is described with, and no other', async 
     assert.equal(served.filter((verb) => verb !== 'HEAD').sort(), described.sort(), template);
   }
 });
+
+test('no route exists that is not described', async () => {
+  const registry = readContract();
+  const { paths } = describe(registry, operationsOf(registry)) as { paths: object };
+  const described = new Set(
+    Object.entries(paths).flatMap(([path, verbs]) => {
+      const pattern = path.replace(/\{\w+\}/g, ':_');
+      return Object.keys(verbs).map((verb) => `${verb.toUpperCase()} ${pattern}`);
+    }),
+  );
+  const found = routesOf().map(([method, path]) => `${method} ${path.replace(/:\w+/g, ':_')}`);
+  assert.ok(found.length > 60, `${found.length} routes`);
+  for (const route of found) assert.ok(described.has(route), route);
+});
+
+/** Of every router that the application is made of. */
+function routesOf(): [method: string, path: string][] {
+  const app = openApp({
+    clients: localClients(handlersOf({}), { onError: () => undefined }),
+    gatewayToken: 'a-token',
+    guard: openGuard(new BlockList()),
+    publicUrl: undefined,
+    log: openLog({ role: 'test', level: 'silent' }),
+    draining: new AbortController().signal,
+  });
+  const routers = app.middleware.flatMap((one) => (one as { router?: Router }).router ?? []);
+  assert.is(routers.length, 3);
+  return routers.flatMap(({ stack }) =>
+    stack.flatMap(({ methods, path }) =>
+      methods
+        .filter((method) => method !== 'HEAD')
+        .map((method): [string, string] => [method, String(path)]),
+    ),
+  );
+}
 
 test.run();

@@ -98,6 +98,7 @@ test('one’s own is there, what was deleted is not, signed URLs need a signatur
   const deleted = await matrix.deleted();
   const rows = Object.entries(ROWS).sort(([a], [b]) => rank(a) - rank(b));
   for (const [route, row] of rows) {
+    if (row.open === 'elsewhere') continue;
     if (row.open !== undefined) {
       for (const keys of [[], own.key, other.key]) {
         for (const objects of [own.objects, MISSING, deleted]) {

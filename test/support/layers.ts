@@ -171,7 +171,7 @@ function deepest<T>(table: Record<string, T>, path: string): T | undefined {
 
 /** Our own sources: what is generated, installed or a fixture project of a user is not. */
 function sourcesOf(root: string, folder: string): Source[] {
-  const skipped = ['node_modules', 'proto/gen', 'test/support/projects'];
+  const skipped = ['node_modules', 'proto/gen', 'gateway/docs/gen', 'test/support/projects'];
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     if (skipped.includes(path) || entry.name === 'node_modules') return [];

@@ -6,6 +6,7 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../proto/must.ts';
+import { openJudged } from './judged.ts';
 import { until } from './poll.ts';
 import { freePort } from './port.ts';
 import {
@@ -86,7 +87,9 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     await end('SIGTERM');
     await expectNothingLeft(leftovers, printed);
   });
-  const request = keyed(service.url, apiKey);
+  const judged = openJudged(service.url);
+  cleanup.defer(async () => expectDescribed(await judged.faults()));
+  const request = keyed(service.url, apiKey, judged.fetch);
   const projectId = await ownProject(request);
   const kept = cleanup.move();
   return {
@@ -131,13 +134,13 @@ function variables(
   };
 }
 
-function keyed(url: string, apiKey: string): Stack['fetch'] {
+function keyed(url: string, apiKey: string, send: typeof fetch): Stack['fetch'] {
   return (path, { json, ...init } = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has('x-svc-api-key')) headers.set('x-svc-api-key', apiKey);
-    if (json === undefined) return fetch(url + path, { ...init, headers });
+    if (json === undefined) return send(url + path, { ...init, headers });
     headers.set('content-type', 'application/json');
-    return fetch(url + path, { method: 'POST', ...init, headers, body: JSON.stringify(json) });
+    return send(url + path, { method: 'POST', ...init, headers, body: JSON.stringify(json) });
   };
 }
 
@@ -174,6 +177,10 @@ function leftOf({ dataDir, tempPath, port, seen, isUp }: Place): string[] {
   const temps = entriesOf(tempPath).map((name) => `temporary file: ${name}`);
   const ports = listeningPorts().has(port) ? [`port ${port} is listened on`] : [];
   return [...new Set([...alive, ...named]), ...runs, ...temps, ...ports];
+}
+
+function expectDescribed(faults: readonly string[]): void {
+  if (faults.length > 0) throw new Error(`not as /openapi.json says:\n${faults.join('\n')}`);
 }
 
 async function expectNothingLeft(leftovers: () => string[], printed: string): Promise<void> {

@@ -17,8 +17,8 @@ export type Row = {
   own: number | 'not-run';
   /** For an object of the own project that was deleted; only where something deletes it. */
   deleted?: number;
-  /** No key is asked for: everybody is answered the same. */
-  open?: 'public' | 'signed';
+  /** No key is asked for: everybody is answered the same. `elsewhere`: it has tests of its own. */
+  open?: 'public' | 'signed' | 'elsewhere';
 };
 
 const gone = 404;
@@ -34,6 +34,19 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /healthz': { own: 200, open: 'public' },
   'GET /readyz': { own: 200, open: 'public' },
   'GET /openapi.json': { own: 200, open: 'public' },
+  'GET /docs': { own: 200, open: 'public' },
+  'GET /docs/{file}': { path: { file: named('docs.js') }, own: 200, open: 'public' },
+  'GET /live/{file}': { path: { file: named('viewer.js') }, own: 200, open: 'public' },
+  // journey/session, gateway/live-view: upgrades, and links with a token
+  ...Object.fromEntries(
+    ['/', '/connect', '/view', '/live', '/live/status'].map((path): [string, Row] => [
+      `GET ${path}`,
+      { own: 'not-run', open: 'elsewhere' },
+    ]),
+  ),
+  // its runner has no door here
+  'GET /json/version': { query: { sessionId: 'session' }, own: 502 },
+  'GET /json/version/': { query: { sessionId: 'session' }, own: 502 },
 
   'GET /v1/projects': { own: 200 },
   'GET /v1/projects/{id}': { path: { id: 'project' }, own: 200 },
