@@ -1,4 +1,4 @@
-/** GET /docs in a real browser: the viewer shows every operation, and asks nobody but the service. */
+/** GET /docs in a real browser: it shows every operation, and asks nobody but the service. */
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

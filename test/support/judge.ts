@@ -73,7 +73,7 @@ export function openJudge(description: Description): Judge {
   };
 }
 
-/** The same, with every object that names its members closed: a field of ours is a described one. */
+/** The same, with every object that names its members closed. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,6 +1,6 @@
 /**
  * Retention of work in SQLite: few rows in an operation, oldest first, found by their ids, which
- * are sorted by time. The blobs of a build that goes are then nobody's: blobs/sweep.ts removes them.
+ * are sorted by time. The blobs of a build that goes are then nobody's: the sweep removes them.
  */
 import type { WorkRetentionOps } from '../types/work-retention.ts';
 import type { Tx } from './tx.ts';
