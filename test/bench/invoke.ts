@@ -1,14 +1,15 @@
 /**
  * `node test/bench/invoke.ts [runs]`: how long a trivial handler takes from the request to
- * COMPLETED, warm, one after the other; how much of it is Chrome's; and how long the same takes by
- * hand in the same run: a node process that launches the same Chrome, opens a page and closes it.
- * Read the ratios: the figures are of this machine, at this moment.
+ * COMPLETED, warm, one after the other; how much of it is Chrome's, and how much neither Chrome's
+ * nor the handler's; and how long the same takes by hand in the same run: a node process that
+ * launches the same Chrome, opens a page and closes it. Then a hundred of them at once. Read the
+ * ratios: the figures are of this machine, at this moment.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { chromium } from 'playwright-core';
-import { type Invocation, invoke, isOver, publish } from '../support/functions.ts';
+import puppeteer from 'puppeteer-core';
+import { type Invocation, invoke, isOver, publish, TRIVIAL_PROJECT } from '../support/functions.ts';
 import { until } from '../support/poll.ts';
 import { boot, type Stack } from '../support/stack.ts';
 import { quantile, show, timed } from './figures.ts';
@@ -22,48 +23,118 @@ const WARM_UP_RUNS = 5;
 const RUNS = Number(process.argv[2] ?? 50);
 /** By hand it takes a second or so: a fifth of the runs is enough for a median. */
 const PLAIN_RUNS = Math.max(5, Math.round(RUNS / 5));
-/** What people write today, as a script: `CHROME` is filled in. */
+/** What people write today, as a script: `CHROME` and `FLAGS` are filled in. */
 const PLAIN = `
-import { chromium } from 'playwright-core';
-const browser = await chromium.launch({ executablePath: CHROME });
+import puppeteer from 'puppeteer-core';
+const browser = await puppeteer.launch({ executablePath: CHROME, headless: 'shell', args: FLAGS });
 const page = await browser.newPage();
 await page.goto('about:blank');
 await browser.close();`;
+/** As root Chrome has no sandbox of its own but in a jail. */
+const FLAGS = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
 /** One line of the runner's log at level debug, in milliseconds. */
-type Timing = { chromeMs: number; runMs: number; closeMs: number; totalMs: number };
+type Timing = {
+  invocationId: string;
+  chromeMs: number;
+  runMs: number;
+  closeMs: number;
+  totalMs: number;
+};
+
+/** Of a runner, unless told. */
+const INVOCATIONS_MAX = 4;
+const HANDLER_MS = 200;
+const AT_ONCE = 100;
+/** Beside the trivial one, one that takes its time. */
+const PROJECT = {
+  ...TRIVIAL_PROJECT,
+  'index.ts': `${TRIVIAL_PROJECT['index.ts']}
+defineFn('waits', async () => await new Promise((resolve) => setTimeout(resolve, ${HANDLER_MS})));
+`,
+};
 
 {
   await using stack = await boot({ env: { TABERN_LOG_LEVEL: 'debug' } });
-  const { trivial = '' } = await publish(stack);
-  await timed(WARM_UP_RUNS, () => once(stack, trivial));
-  const seenLines = timings(stack).length;
-  const waits = await timed(RUNS, () => once(stack, trivial));
+  const { trivial = '', waits: waiting = '' } = await publish(stack, PROJECT);
+  await timed(WARM_UP_RUNS, async () => void (await once(stack, trivial)));
+  const ended: Invocation[] = [];
+  const waits = await timed(RUNS, async () => void ended.push(await once(stack, trivial)));
   show(`invoke -> COMPLETED, ${RUNS} runs`, waits);
-  showShares(timings(stack).slice(seenLines), waits);
+  const found = timings(stack);
+  const own = ended.flatMap(({ id }) => found.get(id) ?? []);
+  showShares(own, waits);
   const plain = await timed(PLAIN_RUNS, byHand);
-  show(`by hand (node, launch, goto, close), ${PLAIN_RUNS} runs`, plain);
+  showOverhead(ended, found, plain);
+  show(`by hand (node, puppeteer.launch, goto, close), ${PLAIN_RUNS} runs`, plain);
   const launches = await timed(PLAIN_RUNS, launchAlone);
   show(`the same Chrome alone (launch, close), ${PLAIN_RUNS} runs`, launches);
   console.log(`Chrome alone / invoke: ${(middle(launches) / middle(waits)).toFixed(2)}`);
   console.log(`invoke / by hand: ${(middle(waits) / middle(plain)).toFixed(2)}`);
+  await atOnce(stack, waiting);
 }
 
-async function once(stack: Stack, functionId: string): Promise<void> {
+async function once(stack: Stack, functionId: string): Promise<Invocation> {
   const { id } = await invoke(stack, functionId);
-  const { status, cause } = await until(
+  const invocation = await until(
     async () => {
-      const one = await stack.call<Invocation>(`/v1/functions/invocations/${id}`);
+      const one = await stack.call<Invocation>(`/v1/functions/invocations/${id}?wait=30`);
       return isOver(one.status) && one;
     },
     RUN_LIMIT_MS,
     POLL_MS,
   );
+  const { status, cause } = invocation;
   if (status !== 'COMPLETED') throw new Error(`${status}: ${JSON.stringify(cause)}`);
+  return invocation;
+}
+
+/**
+ * What is the service's own: from accepted to COMPLETED by core's clock, in whole milliseconds,
+ * without the wait for a browser; the handler takes nothing.
+ */
+function showOverhead(
+  ended: readonly Invocation[],
+  found: ReadonlyMap<string, Timing>,
+  plain: readonly number[],
+): void {
+  const costs = ended.flatMap(({ id, createdAt, endedAt = '' }) => {
+    const timing = found.get(id);
+    if (!timing) return [];
+    const whole = Date.parse(endedAt) - Date.parse(createdAt) - timing.chromeMs;
+    return [{ whole, open: whole - timing.closeMs }];
+  });
+  const title = 'own overhead (accepted -> COMPLETED, less hand-over and handler)';
+  show(
+    title,
+    costs.map(({ whole }) => whole),
+    plain,
+  );
+  show(
+    '  of it before the browser is closed',
+    costs.map(({ open }) => open),
+  );
+}
+
+/** Each with a Chrome of its own, whose starts are what is waited for on a small machine. */
+async function atOnce(stack: Stack, functionId: string): Promise<void> {
+  const all = Array.from({ length: AT_ONCE });
+  const took = await timed(1, async () => {
+    await Promise.all(all.map(() => once(stack, functionId)));
+  });
+  const ideal = (AT_ONCE / INVOCATIONS_MAX) * HANDLER_MS;
+  const ratio = (middle(took) / ideal).toFixed(2);
+  console.log(
+    `${AT_ONCE} at once of ${HANDLER_MS} ms, ${INVOCATIONS_MAX} at a time, a Chrome each: ` +
+      `${middle(took).toFixed(0)} ms = ${ratio}x of the ideal (without Chrome: hosts.ts)`,
+  );
 }
 
 async function byHand(): Promise<void> {
-  const script = PLAIN.replace('CHROME', JSON.stringify(CHROME));
+  const script = PLAIN.replace('CHROME', JSON.stringify(CHROME)).replace(
+    'FLAGS',
+    JSON.stringify(FLAGS),
+  );
   await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
     cwd: ROOT,
   });
@@ -71,17 +142,22 @@ async function byHand(): Promise<void> {
 
 /** Launching is off the way of a warm invocation: this tells what the spares save. */
 async function launchAlone(): Promise<void> {
-  const browser = await chromium.launch({ executablePath: CHROME });
+  const browser = await puppeteer.launch({
+    executablePath: CHROME,
+    headless: 'shell',
+    args: FLAGS,
+  });
   await browser.close();
 }
 
 /** What the runner says of each invocation that it ended. */
-function timings(stack: Stack): Timing[] {
-  return stack
+function timings(stack: Stack): Map<string, Timing> {
+  const lines = stack
     .logs()
     .split('\n')
     .filter((line) => line.includes('"invocation ended"'))
     .map((line) => JSON.parse(line) as Timing);
+  return new Map(lines.map((line) => [line.invocationId, line]));
 }
 
 function showShares(lines: readonly Timing[], waits: readonly number[]): void {
