@@ -73,6 +73,6 @@ export function chromeFlags(facts: FlagFacts): string[] {
     '--no-default-browser-check', // likewise
     '--noerrdialogs', // nobody could close them
     '--mute-audio', // there is no device to play on
-    'about:blank', // the default page
+    '--no-startup-window', // launch.ts makes the default page, and needs not wait for it
   ];
 }

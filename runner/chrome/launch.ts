@@ -113,12 +113,7 @@ async function launchIn(place: Place): Promise<Chrome> {
       throw new Error(`it ended (${signal ?? code})`);
     });
     died.catch(() => undefined); // heard below while it matters
-    await Promise.race([Promise.all([inlet, ready(pipe)]), died]);
-    await pipe.call('Browser.setDownloadBehavior', {
-      behavior: 'allowAndName',
-      downloadPath: paths.downloads,
-      eventsEnabled: true,
-    });
+    await Promise.race([Promise.all([inlet, ready(pipe, paths)]), died]);
     if (place.extension) await extensionLoaded(pipe, place.extension);
   } catch (error) {
     jailed.kill();
@@ -153,21 +148,16 @@ async function launchIn(place: Place): Promise<Chrome> {
   };
 }
 
-/** Ready is: it answers, and its default page is there. */
-async function ready(pipe: Pipe): Promise<void> {
-  const { promise: paged, resolve } = Promise.withResolvers<void>();
-  const stop = pipe.onEvent(({ method, params }) => {
-    const target = params['targetInfo'] as { type?: string } | undefined;
-    if (method === 'Target.targetCreated' && target?.type === 'page') resolve();
-  });
-  try {
-    await pipe.call('Target.setDiscoverTargets', { discover: true }, READY_TIMEOUT_MS);
-    // of a Chrome that has ended, the next call says so
-    await within(Promise.race([paged, pipe.closed]), READY_TIMEOUT_MS, 'Chrome opened no page');
-    await pipe.call('Target.setDiscoverTargets', { discover: false });
-  } finally {
-    stop();
-  }
+/**
+ * Ready is: it answers, and its default page is there. Said all at once, before it can hear: it
+ * takes commands in order, so whatever comes later finds that page.
+ */
+async function ready(pipe: Pipe, { downloads }: Paths): Promise<void> {
+  const behavior = { behavior: 'allowAndName', downloadPath: downloads, eventsEnabled: true };
+  await Promise.all([
+    pipe.call('Browser.setDownloadBehavior', behavior, READY_TIMEOUT_MS),
+    pipe.call('Target.createTarget', { url: 'about:blank' }, READY_TIMEOUT_MS),
+  ]);
 }
 
 async function end(pipe: Pipe, jailed: Jailed, timeoutMs: number): Promise<void> {
@@ -186,14 +176,4 @@ function keepTail(child: ChildProcess): () => string {
       tail = (tail + text).slice(-STDERR_MAX_CHARS);
     });
   return () => tail;
-}
-
-async function within<T>(promise: Promise<T>, timeoutMs: number, what: string): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(what)), timeoutMs);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
