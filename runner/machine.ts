@@ -18,7 +18,7 @@ import { watchLaunches } from './launches.ts';
 import { watchPool } from './metrics.ts';
 import { openOutlet } from './outlet.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
-import { findRuntime, OWN_KIND, RuntimeNotFound } from './runtime.ts';
+import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from './runtime.ts';
 import { SessionUnfit } from './unfit.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
@@ -60,8 +60,11 @@ export async function openMachine(options: {
   const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
     throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;
   });
-  if (runtime.kind === 'deno' && !jail.hasUnixSockets) {
-    throw new OperatorError('landlock runs functions with Node only: use bwrap for Deno');
+  if (!canRun(runtime, jail)) {
+    throw new OperatorError(
+      `${runtime.kind} cannot run in the ${jail.level} sandbox: install bubblewrap ` +
+        '(apt install bubblewrap), or set TABERN_ENGINE=node',
+    );
   }
   log.info({ engine: runtime.kind, version: runtime.version }, 'what runs functions');
   const engines = await findEngines({

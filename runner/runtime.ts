@@ -8,6 +8,7 @@ import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Env, text } from '../proto/env.ts';
+import type { Jail } from './jail/ladder.ts';
 import { isExecutable } from './jail/limits.ts';
 
 /** What a host is given leave for. Paths are as the host sees them. */
@@ -69,6 +70,11 @@ export async function findRuntime(
   if (kind === 'deno') return deno(await findDeno(env, from));
   if (OWN_KIND === 'node') return node();
   throw new RuntimeNotFound('the runner itself runs under Deno: TABERN_ENGINE must be deno');
+}
+
+/** Deno opens a pair of unix sockets for itself before anything else, and dies where it may not. */
+export function canRun({ kind }: Runtime, jail: Pick<Jail, 'hasUnixSockets'>): boolean {
+  return kind === 'node' || jail.hasUnixSockets;
 }
 
 export function node(): Runtime {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { findRuntime, node, RuntimeNotFound } from '../../runner/runtime.ts';
+import { canRun, findRuntime, node, RuntimeNotFound } from '../../runner/runtime.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('runner/runtime');
@@ -76,6 +76,13 @@ test('Deno has leave for its own paths, sockets and port, and for no more', asyn
     '--allow-net=127.0.0.1:9222,unix:/run/ctl.sock,unix:/run/cdp.sock',
   ]);
   assert.ok(flags({ ...LEAVE, hasEgress: true }).includes('--allow-net'), 'the outlet judges');
+});
+
+test('Deno is not started where it may open no unix socket', async () => {
+  const deno = await findRuntime('deno', {});
+  assert.not(canRun(deno, { hasUnixSockets: false }));
+  assert.ok(canRun(deno, { hasUnixSockets: true }));
+  assert.ok(canRun(node(), { hasUnixSockets: false }));
 });
 
 test.run();

@@ -12,7 +12,7 @@ import { must } from '../../../proto/must.ts';
 import { bundle } from '../../../runner/bundle.ts';
 import type { Bundle } from '../../../runner/bundles.ts';
 import { type Jail, JailError, openJail } from '../../../runner/jail/ladder.ts';
-import { findRuntime, type Runtime } from '../../../runner/runtime.ts';
+import { canRun, findRuntime, type Runtime } from '../../../runner/runtime.ts';
 import { directory } from '../../support/project.ts';
 import { log, openYard, type Ran, type RunOptions, type Yard } from '../host/bundle.ts';
 import { type Lab, openLab } from './lab.ts';
@@ -72,9 +72,9 @@ type Bundles = { own: Bundle; styled: Bundle };
 async function rowsOf(): Promise<Row[]> {
   const runtimes = await Promise.all([findRuntime('node', {}), findRuntime('deno', {})]);
   const jails: Jail[] = [await openJail({ sandbox: 'none', log })];
-  for (const sandbox of ['bwrap', 'landlock']) {
+  for (const sandbox of ['bwrap', 'landlock'] as const) {
     try {
-      jails.push(await openJail({ sandbox: sandbox as 'bwrap', log }));
+      jails.push(await openJail({ sandbox, log }));
     } catch (error) {
       if (!(error instanceof JailError) || sandbox === 'bwrap') throw error;
     }
@@ -82,8 +82,7 @@ async function rowsOf(): Promise<Row[]> {
   const rows = runtimes.flatMap((runtime) =>
     jails.map((jail) => ({ name: `${runtime.kind}/${jail.level}`, jail, runtime })),
   );
-  // Deno asks for no landlock: its leave is by path and port, too
-  return rows.filter(({ name }) => name !== 'deno/landlock');
+  return rows.filter(({ jail, runtime }) => canRun(runtime, jail));
 }
 
 async function built(yard: Yard, root: string, entrypoint: string): Promise<Bundle> {
