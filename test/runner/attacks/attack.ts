@@ -6,12 +6,14 @@ export type Ending =
   | { type: 'refused' }
   /** Its own run fails, and says why. */
   | { type: 'fails'; why: RegExp }
+  /** Its own project's process ends with it, and the run says why. */
+  | { type: 'lost'; why: RegExp }
   /** It is ended when its time is over. */
   | { type: 'ended' }
   /** It gives this, and did no harm. */
   | { type: 'gives'; value: unknown; printed?: (lines: readonly string[]) => boolean }
   /** It may lose its own process, or be ended: nobody else's. */
-  | { type: 'own' }
+  | { type: 'own'; why?: RegExp }
   /** Not contained; README says so with these words. Its body is not run on that launcher. */
   | { type: 'open'; why: string };
 
@@ -35,6 +37,9 @@ export type Launcher = 'bwrap' | 'landlock';
 export const refused: Ending = { type: 'refused' };
 export const ended: Ending = { type: 'ended' };
 export const own: Ending = { type: 'own' };
+/** It fails for this, and may take its process along. */
+export const atMost = (why: RegExp): Ending => ({ type: 'own', why });
+export const lost = (why: RegExp): Ending => ({ type: 'lost', why });
 export const fails = (why: RegExp): Ending => ({ type: 'fails', why });
 
 export function endingOn(attack: Attack, launcher: Launcher): Ending {

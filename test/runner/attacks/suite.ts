@@ -69,6 +69,7 @@ function judge(ran: Ran, ending: Ending): void {
       break;
     }
     case 'fails':
+    case 'lost':
       assert.is(outcome.type, 'failure', said);
       if (outcome.type !== 'failure') break;
       assert.is(outcome.code, 'WORKLOAD_ERROR');
@@ -83,6 +84,9 @@ function judge(ran: Ran, ending: Ending): void {
       break;
     case 'own':
       assert.ok(outcome.type === 'aborted' || outcome.type === 'failure', said);
+      if (ending.why && outcome.type === 'failure') {
+        assert.match(outcome.message || outcome.name, ending.why);
+      }
       break;
     case 'open':
       break;

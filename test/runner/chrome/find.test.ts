@@ -57,4 +57,19 @@ find('invocations take the shell, sessions the full browser, or what there is', 
   assert.is(named.all.length, 1);
 });
 
+find('where only the shell can be held, nothing else is taken, whoever names it', async () => {
+  const where = { cacheDir: '/nowhere', log, shellOnly: true };
+  const found = await findEngines(where);
+  assert.equal(
+    found.all.map(({ kind }) => kind),
+    ['headless-shell'],
+  );
+  const { sessions } = await findEngines({ cacheDir: '/nowhere', log });
+  const error = await errorOf(findChrome({ ...where, program: sessions.program }));
+  assert.instance(error, ChromeNotFound);
+  assert.match(error.message, /name a headless shell, or use bwrap/);
+  const named = await findChrome({ ...where, program: found.invocations.program });
+  assert.is(named.program, found.invocations.program);
+});
+
 find.run();

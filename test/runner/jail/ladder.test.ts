@@ -13,7 +13,7 @@ import { processes } from '../../support/processes.ts';
 const ladder = suite('runner/jail/ladder');
 const log = openLog({ role: 'test', level: 'silent', people: false });
 const node = await programMounts(process.execPath, '/bin/node');
-const LEVELS = ['bwrap', 'none'] as const;
+const LEVELS = ['bwrap', 'landlock', 'none'] as const;
 
 type Room = AsyncDisposable & { dir: string };
 
@@ -98,10 +98,12 @@ for (const level of LEVELS) {
     assert.is(readFileSync(join(room.dir, 'made'), 'utf8'), 'given');
     assert.not(existsSync('/tmp/x'));
     const isRoot = process.getuid?.() === 0;
-    if (level === 'bwrap' && isRoot) assert.is.not(statSync(join(room.dir, 'made')).uid, 0);
+    if (level !== 'none' && isRoot) assert.is.not(statSync(join(room.dir, 'made')).uid, 0);
     if (level === 'none') return;
-    const readOnly = await evaluate(jail, `fs.writeFileSync('/data/again', '')`, {
+    const again = `fs.writeFileSync(process.env.DATA + '/again', '')`;
+    const readOnly = await evaluate(jail, again, {
       mounts: [{ from: room.dir, to: '/data' }],
+      env: (at) => ({ DATA: at('/data') }),
     });
     assert.is(readOnly.code, 1);
     assert.not(existsSync(join(room.dir, 'again')));

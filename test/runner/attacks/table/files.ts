@@ -42,7 +42,6 @@ export const files: readonly Attack[] = [
       return all({ read: () => openSync('/proc/' + params.pid + '/mem', 'r'),
         write: () => openSync('/proc/' + params.pid + '/mem', 'r+') });`,
     ending: refused,
-    hasControl: true,
   },
   {
     name: 'walk out through /proc/*/root and /proc/*/cwd',

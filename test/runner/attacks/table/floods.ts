@@ -1,5 +1,5 @@
 /** Saying too much, or what only the host says, to the one who listens. */
-import { type Attack, fails, refused } from '../attack.ts';
+import { type Attack, fails, lost, refused } from '../attack.ts';
 
 /** Writes bytes to each socket: one of them is the host's own way to the supervisor. */
 const say = (bytes: string): string => `const fs = builtin('fs');
@@ -11,9 +11,7 @@ const say = (bytes: string): string => `const fs = builtin('fs');
 const frame = (json: string): string => `((body) => {
   const head = Buffer.alloc(4); head.writeUInt32BE(body.length); return Buffer.concat([head, body]);
 })(Buffer.from(JSON.stringify(${json})))`;
-const hostile = fails(
-  /process was lost: it (broke the protocol|spoke for|printed more|said ready)/,
-);
+const hostile = lost(/process was lost: it (broke the protocol|spoke for|printed more|said ready)/);
 
 export const floods: readonly Attack[] = [
   {

@@ -1,5 +1,5 @@
 /** Starting programs, reaching other processes, ending its own. */
-import { type Attack, own, refused } from '../attack.ts';
+import { type Attack, lost, own, refused } from '../attack.ts';
 
 export const processes: readonly Attack[] = [
   {
@@ -82,7 +82,7 @@ export const processes: readonly Attack[] = [
       session.connectToMainThread();
       session.post('Runtime.evaluate', { expression: 'process.reallyExit(3)' });
       await new Promise(() => {});`,
-    ending: { type: 'fails', why: /process was lost/ },
+    ending: lost(/process was lost/),
   },
   {
     name: 'kill or stop its own process by a signal',

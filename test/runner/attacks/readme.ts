@@ -1,0 +1,44 @@
+/**
+ * The table of README.md's section "What the jail stops", made of the attacks that the tests run.
+ * `node test/runner/attacks/readme.ts` writes it.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Ending, endingOn } from './attack.ts';
+import { KINDS } from './table/all.ts';
+
+export const README = join(import.meta.dirname, '../../../README.md');
+const BEGIN = '<!-- made by test/runner/attacks/readme.ts -->';
+const END = '<!-- end of what is made -->';
+
+const WORDS: Readonly<Record<Exclude<Ending['type'], 'open'>, string>> = {
+  refused: 'refused',
+  fails: 'its own run fails',
+  lost: "its project's process is lost",
+  ended: 'ended when its time is over',
+  gives: 'no harm done',
+  own: "costs its project's process at most",
+};
+
+export function attackTable(): string {
+  const rows = KINDS.flatMap(({ title, attacks }) => [
+    `| **${title}** | | |`,
+    ...attacks.map((attack) => {
+      const [bwrap, landlock] = (['bwrap', 'landlock'] as const).map((launcher) => {
+        const ending = endingOn(attack, launcher);
+        return ending.type === 'open' ? `**not stopped**: ${ending.why}` : WORDS[ending.type];
+      });
+      return `| ${attack.name} | ${bwrap} | ${landlock} |`;
+    }),
+  ]);
+  return ['| attack | bwrap | landlock |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** README with the table as it is now. Throws when it has lost its place. */
+export function withTable(readme: string): string {
+  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`README.md has no ${BEGIN} ... ${END}`);
+  return `${readme.slice(0, begin)}${BEGIN}\n${attackTable()}\n${readme.slice(end)}`;
+}
+
+if (import.meta.main) writeFileSync(README, withTable(readFileSync(README, 'utf8')));
