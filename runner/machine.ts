@@ -56,7 +56,7 @@ export async function openMachine(options: {
   const { config, log, metrics, runDir, closing } = options;
   const { allow, dataDir } = config;
   if (OWN_KIND === 'deno' && config.sandbox !== 'none') throw new OperatorError(NO_JAIL_UNDER_DENO);
-  const jail = await openJail({ sandbox: config.sandbox, log });
+  const jail = await openJail({ sandbox: config.sandbox, log, tmpDir: runDir });
   const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
     throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;
   });

@@ -4,6 +4,7 @@
  * start, unless the operator says `none`.
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import type { Log } from '../../proto/log.ts';
 import { bwrapRung } from './bwrap.ts';
 import { landlockRung } from './landlock.ts';
@@ -83,7 +84,7 @@ export class JailError extends Error {
 /** One way to contain a process: the jail, or why it does not work on this machine. */
 export type Rung = {
   level: Jail['level'];
-  open(log: Log): Promise<Jail | { why: string }>;
+  open(log: Log, tmpDir: string): Promise<Jail | { why: string }>;
 };
 
 /** Best first. */
@@ -93,15 +94,17 @@ const RUNGS: readonly Rung[] = [bwrapRung, landlockRung];
 export async function openJail(options: {
   sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
   log: Log;
+  /** Where a rung makes what it must clean up; who owns it sweeps it. The system's when absent. */
+  tmpDir?: string;
 }): Promise<Jail> {
-  const { sandbox, log } = options;
+  const { sandbox, log, tmpDir = tmpdir() } = options;
   if (sandbox === 'none') {
     log.warn('sandbox is off: functions and Chrome can read and reach all that this user can');
-    return openNone(log);
+    return openNone(log, tmpDir);
   }
   const reasons: string[] = [];
   for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
-    const opened = await rung.open(log);
+    const opened = await rung.open(log, tmpDir);
     if (!('why' in opened)) return opened;
     reasons.push(`${rung.level}: ${opened.why}`);
   }

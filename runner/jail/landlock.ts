@@ -8,7 +8,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Log } from '../../proto/log.ts';
@@ -59,17 +58,17 @@ const LAUNCHER_CALLS = ['capset', 'setgroups', 'setresgid', 'setresuid'] as cons
 const PRCTL = { x64: 157, arm64: 167 };
 const SECCOMP = { x64: 317, arm64: 277 };
 
-type Tools = { perl: string; prlimit: string | undefined; log: Log };
+type Tools = { perl: string; prlimit: string | undefined; tmpDir: string; log: Log };
 
 export const landlockRung: Rung = {
   level: 'landlock',
-  async open(log) {
+  async open(log, tmpDir) {
     const perl = findProgram('perl');
     if (perl === undefined) return { why: 'Perl is not installed' };
     if (!hasFilter()) return { why: `there is no filter of system calls for ${process.arch}` };
     const abi = await abiOf(perl);
     if (abi < ABI_MIN) return { why: `the kernel's Landlock is too old (${abi} of ${ABI_MIN})` };
-    const jail = openLandlock({ perl, prlimit: findProgram('prlimit'), log });
+    const jail = openLandlock({ perl, prlimit: findProgram('prlimit'), tmpDir, log });
     const why = await probe(jail);
     if (why !== undefined) return { why };
     const facts = { abi, ownUid: process.getuid?.() === 0 };
@@ -86,7 +85,7 @@ function openLandlock(tools: Tools): Jail {
     hasUnixSockets: false,
     launch(spec) {
       const lent = isRoot ? lendUid() : undefined;
-      const tmp = mkdtempSync(join(tmpdir(), 'tabern-'));
+      const tmp = mkdtempSync(join(tools.tmpDir, 'tabern-'));
       const mounts: Mount[] = [{ from: tmp, to: '/tmp', writable: true }, ...spec.mounts];
       if (lent) {
         const writable = mounts.filter((mount) => mount.writable === true);

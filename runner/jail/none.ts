@@ -12,7 +12,7 @@ import type { At, Jail, Mount } from './ladder.ts';
 import { killGroup, start } from './launch.ts';
 import { findProgram, limitArgv } from './limits.ts';
 
-export function openNone(log: Log): Jail {
+export function openNone(log: Log, tmpDir = tmpdir()): Jail {
   const prlimit = findProgram('prlimit');
   const setpriv = findProgram('setpriv');
   return {
@@ -20,7 +20,7 @@ export function openNone(log: Log): Jail {
     hasOwnNetwork: false,
     hasUnixSockets: true,
     launch(spec) {
-      const tmp = mkdtempSync(join(tmpdir(), 'tabern-'));
+      const tmp = mkdtempSync(join(tmpDir, 'tabern-'));
       const at = outside([{ from: tmp, to: '/tmp' }, ...spec.mounts]);
       const { child, exited } = start({
         argv: [

@@ -67,7 +67,7 @@ find('where only the shell can be held, nothing else is taken, whoever names it'
   const { sessions } = await findEngines({ cacheDir: '/nowhere', log });
   const error = await errorOf(findChrome({ ...where, program: sessions.program }));
   assert.instance(error, ChromeNotFound);
-  assert.match(error.message, /name a headless shell, or use bwrap/);
+  assert.match((error as Error).message, /name a headless shell, or use bwrap/);
   const named = await findChrome({ ...where, program: found.invocations.program });
   assert.is(named.program, found.invocations.program);
 });
