@@ -68,6 +68,7 @@ export async function openDoor(options: {
       else refuse(upgrade.socket, 401, 'Invalid signing key.');
     },
     answer: (session, exchange) => answer(session, exchange, log),
+    version,
     // a gateway has asked core just now: the session has ended since
     stranger: { statusCode: 410, message: 'The session has ended.' },
   });
@@ -107,6 +108,19 @@ function answer(session: Admitted, { request, response, url }: Exchange, log: Lo
     if (request.method !== 'PUT' || name === undefined || !putUpload) return undefined;
     return () => upload(putUpload, name, request);
   }
+}
+
+type Version = { product: string; protocolVersion: string; userAgent: string; jsVersion: string };
+
+/** As Chrome tells it where it listens itself. */
+async function version({ chrome }: Admitted): Promise<Record<string, string>> {
+  const said = (await chrome.pipe.call('Browser.getVersion')) as Version;
+  return {
+    Browser: said.product,
+    'Protocol-Version': said.protocolVersion,
+    'User-Agent': said.userAgent,
+    'V8-Version': said.jsVersion,
+  };
 }
 
 async function targets({ chrome }: Admitted): Promise<Target[]> {

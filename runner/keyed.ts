@@ -26,6 +26,8 @@ export type Routes<T> = {
   upgrade(admitted: T, upgrade: Upgrade): void;
   /** Answers a request with a good key; false when there is no such route. */
   answer(admitted: T, exchange: Exchange): boolean;
+  /** What GET /json/version tells of the browser, beside its address. */
+  version?(admitted: T): Promise<Record<string, string>>;
   /** What comes with no key, or one that opens nothing here, gets. */
   stranger: { statusCode: number; message: string };
 };
@@ -58,7 +60,7 @@ export async function openKeyed<T>(
     const admitted = await find(url);
     const { statusCode, message } = routes.stranger;
     if (!url || !admitted) answerRefusal(response, statusCode, message);
-    else if (isVersion(request, url)) tellVersion(response, url);
+    else if (isVersion(request, url)) await tellVersion(response, url, routes.version?.(admitted));
     else if (!routes.answer(admitted, { request, response, url })) {
       answerRefusal(response, 404, NO_ROUTE);
     }
@@ -108,10 +110,18 @@ function isVersion({ method }: IncomingMessage, { pathname }: URL): boolean {
   return method === 'GET' && /^\/json\/version\/?$/.test(pathname);
 }
 
-function tellVersion(response: ServerResponse, url: URL): void {
+const UNTOLD = { Browser: 'Chrome', 'Protocol-Version': '1.3' };
+
+async function tellVersion(
+  response: ServerResponse,
+  url: URL,
+  asked: Promise<Record<string, string>> | undefined,
+): Promise<void> {
   const signingKey = url.searchParams.get('signingKey');
   const webSocketDebuggerUrl = `ws://${url.host}/?signingKey=${signingKey}`;
-  const body = { Browser: 'Chrome', 'Protocol-Version': '1.3', webSocketDebuggerUrl };
+  // a browser that is about to end does not say, and its address is good all the same
+  const version = await asked?.catch(() => undefined);
+  const body = { ...(version ?? UNTOLD), webSocketDebuggerUrl };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 

@@ -1,13 +1,13 @@
 /**
- * GET /json/version: where Chrome tells the WebSocket address that drives it, for clients that were
- * given an http address. The session is named as on the upgrade (credentials.ts).
+ * GET /json/version: where Chrome tells its version and the WebSocket address that drives it, for
+ * clients that were given an http address. The session is named as on the upgrade (credentials.ts).
  */
 import type { Middleware } from 'koa';
 import { invalidField } from '../../proto/errors.ts';
 import type { Clients } from '../../proto/services.ts';
 import { goneSignal, type State } from '../auth.ts';
 import { credentialOf, presentedBy, targetOf } from '../credentials.ts';
-import { locator } from '../door.ts';
+import { askDoor, locator } from '../door.ts';
 import { baseUrlOf, websocketUrl } from '../links.ts';
 
 /** Playwright asks with a slash at the end. Source: reference.md 3.9. */
@@ -25,12 +25,15 @@ export function jsonVersion(options: {
     // a GET starts nothing
     if (presented.kind === 'new') throw invalidField('sessionId', 'must be given.');
     const signal = goneSignal(ctx.res);
-    const { signingKey } = await locate(await credentialOf(presented, clients, signal), signal);
+    const credential = await credentialOf(presented, clients, signal);
+    const place = await locate(credential, signal);
+    const version = await askDoor(place, { method: 'GET', path: '/json/version', signal });
     const address = websocketUrl(publicUrl ?? baseUrlOf(ctx));
+    // what was presented: it ends with the API key that it was given to; the door's own does not
+    const key = encodeURIComponent(credential.value);
     ctx.body = {
-      Browser: 'Chrome',
-      'Protocol-Version': '1.3',
-      webSocketDebuggerUrl: `${address}/connect?signingKey=${encodeURIComponent(signingKey)}`,
+      ...Object(version),
+      webSocketDebuggerUrl: `${address}/connect?signingKey=${key}`,
     };
   };
 }

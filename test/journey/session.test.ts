@@ -17,6 +17,7 @@ const journey = suite('journey/session');
 const GRACE_MS = 200;
 const env = { TABERN_SESSION_GRACE_MS: String(GRACE_MS) };
 
+type Told = { webSocketDebuggerUrl?: unknown; Browser?: unknown };
 type Session = { id: string; status: string; connectUrl: string; signingKey: string };
 
 const create = (stack: Stack, json: object = {}) => stack.call<Session>('/v1/sessions', { json });
@@ -163,8 +164,9 @@ journey('a client with an http address finds it; an API key alone starts one', a
   ]) {
     for (const path of ['/json/version', '/json/version/']) {
       const answer = await fetch(`${stack.url}${path}?${query}`);
-      const { webSocketDebuggerUrl } = (await answer.json()) as Record<string, unknown>;
+      const { webSocketDebuggerUrl, Browser: product } = (await answer.json()) as Told;
       is(webSocketDebuggerUrl, session.connectUrl);
+      match(String(product), /Chrome\/\d+\.\d+/);
     }
   }
   is((await fetch(`${stack.url}/json/version?signingKey=x`)).status, 401);

@@ -1,7 +1,9 @@
 /** Who comes with the key of a session that is expected waits; any other is refused at once. */
 import { once } from 'node:events';
+import { get } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Keyed, openKeyed } from '../../runner/keyed.ts';
@@ -47,6 +49,38 @@ test('an expected session is waited for until it is admitted', async () => {
   assert.is(await scene.come('a'), 'welcome to a');
   expected[Symbol.dispose]();
   assert.is(await scene.come('a'), 'welcome to a');
+});
+
+test('the version is what the browser says, and its address comes in any case', async () => {
+  await using dir = tempDirectory();
+  const socketPath = join(dir.path, 'door.sock');
+  await using keyed = await openKeyed<Record<string, string> | Error>(socketPath, {
+    upgrade: (_, { socket }) => void socket.end(),
+    answer: () => false,
+    async version(admitted) {
+      if (admitted instanceof Error) throw admitted;
+      return admitted;
+    },
+    stranger: { statusCode: 410, message: 'gone' },
+  });
+  using _well = keyed.admit('well', { Browser: 'Chrome/1.2', 'User-Agent': 'Mozilla' });
+  using _ending = keyed.admit('ending', new Error('the browser has ended'));
+  const told = async (key: string, slash = '') => {
+    const path = `/json/version${slash}?signingKey=${key}`;
+    const headers = { host: 'door' };
+    const [response] = await once(get({ socketPath, path, headers, agent: false }), 'response');
+    return { status: response.statusCode, ...((await json(response)) as object) };
+  };
+  const well = { status: 200, Browser: 'Chrome/1.2', 'User-Agent': 'Mozilla' };
+  assert.equal(await told('well', '/'), {
+    ...well,
+    webSocketDebuggerUrl: 'ws://door/?signingKey=well',
+  });
+  assert.equal(await told('ending'), {
+    ...{ status: 200, Browser: 'Chrome', 'Protocol-Version': '1.3' },
+    webSocketDebuggerUrl: 'ws://door/?signingKey=ending',
+  });
+  assert.is((await told('stranger')).status, 410);
 });
 
 test('one that never comes is refused when it is expected no more', async () => {
