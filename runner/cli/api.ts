@@ -9,6 +9,8 @@ import { CliError } from './config.ts';
 const REQUEST_TIMEOUT_MS = 120_000;
 /** While polling: this many failures in a row are bridged, as when the service restarts. Ours. */
 const POLL_FAILURES_MAX = 10;
+/** A service that restarts is asked less often: ten failures are twelve seconds. Ours. */
+const POLLS_AFTER_FAILURE = 4;
 
 export type Json = Readonly<Record<string, unknown>>;
 /** One line of an invocation's or build's log. */
@@ -62,15 +64,17 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
     put: (path) => request('PUT', path),
     async poll(path, isOver) {
       for (let failures = 0; ; ) {
+        let pauseMs = service.pollMs;
         try {
           const answer = await get(path);
           failures = 0;
           if (await isOver(answer)) return answer;
         } catch (error) {
           failures += 1;
+          pauseMs *= POLLS_AFTER_FAILURE;
           if (!isPassing(error) || failures > POLL_FAILURES_MAX) throw error;
         }
-        await new Promise((resolve) => setTimeout(resolve, service.pollMs));
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     },
   };

@@ -7,8 +7,8 @@ import { ConfigError, type Env, text } from '../../proto/env.ts';
 /** Ours: as `tabern serve` listens when nothing is set. */
 const HOST_DEFAULT = '127.0.0.1';
 const PORT_DEFAULT = '4747';
-/** Ours. */
-const POLL_MS = 1_000;
+/** Ours: a build of seconds is not held up by it. */
+const POLL_MS = 300;
 
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
 

@@ -18,7 +18,7 @@ cli('invoke sends params, finds a function by name, prints results and exits 0',
   await using remote = await service({
     'GET /v1/functions?offset=0&limit=100': { json: { data: [FUNCTION] } },
     [`POST /v1/functions/${ID}/invoke`]: { status: 202, json: { id: 'i-1', status: 'PENDING' } },
-    [`GET ${url}`]: [{ json: { status: 'RUNNING' } }, ...ended],
+    [`GET ${url}?wait=20`]: [{ json: { status: 'RUNNING' } }, ...ended],
     [`GET ${url}/logs`]: { json: { logs: [LINE] } },
   });
   const { cli: opened, out, said } = terminal(remote.baseUrl);
@@ -33,7 +33,7 @@ cli('a failed invocation prints its cause and exits 1', async () => {
   const cause = { code: 'WORKLOAD_ERROR', message: 'RangeError: asked to\u001b[2J fail' };
   await using remote = await service({
     [`POST /v1/functions/${ID}/invoke`]: { status: 202, json: { id: 'i-1' } },
-    'GET /v1/functions/invocations/i-1': { json: { status: 'FAILED', cause } },
+    'GET /v1/functions/invocations/i-1?wait=20': { json: { status: 'FAILED', cause } },
     'GET /v1/functions/invocations/i-1/logs': { json: { logs: [] } },
   });
   const { cli: opened, out, said } = terminal(remote.baseUrl);
