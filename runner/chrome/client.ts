@@ -69,7 +69,7 @@ export function openClient(options: ClientOptions): RelayClient {
       watch.heard(raw, id);
       say(id === rootId ? withoutTail(raw) : raw, session);
     };
-    pipe.claim(id, receive, () => close(socket, 1009, TOO_LONG));
+    pipe.claim(id, receive, () => end(1009, TOO_LONG));
   };
   const disown = (id: string): void => {
     owned.get(id)?.tapped?.end();
@@ -83,6 +83,11 @@ export function openClient(options: ClientOptions): RelayClient {
     // before the client hears of it: what it says about downloads itself comes after this
     made: (browserContextId) => void keepDownloads(chrome, browserContextId),
   });
+  const end = (code: number, reason: string): void => {
+    outbox.flush();
+    socket.close(code, reason);
+    endSoon(socket);
+  };
   const answer = (command: Partial<Command>, body: object, session: Owned): void => {
     const { id, sessionId } = command;
     const whole = { id, ...body, ...(sessionId === undefined ? {} : { sessionId }) };
@@ -112,7 +117,7 @@ export function openClient(options: ClientOptions): RelayClient {
         return;
       case 'leave':
         answer(command, { result: {} }, session);
-        close(socket, 1000, 'Browser.close');
+        end(1000, 'Browser.close');
         return;
       case 'allow':
       case 'rewritten': {
@@ -146,7 +151,7 @@ export function openClient(options: ClientOptions): RelayClient {
     get messages() {
       return messages;
     },
-    close: (code, reason) => close(socket, code, reason),
+    close: end,
   };
 }
 
@@ -191,11 +196,6 @@ function withoutTail(raw: Buffer): Buffer {
   const end = raw.length - TAIL_BYTES;
   raw[end] = CLOSING_BRACE;
   return raw.subarray(0, end + 1);
-}
-
-function close(socket: WebSocket, code: number, reason: string): void {
-  socket.close(code, reason);
-  endSoon(socket);
 }
 
 function endSoon(socket: WebSocket): void {

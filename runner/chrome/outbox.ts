@@ -6,6 +6,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
+import { framed, frameHead } from './frames.ts';
 import type { Pipe } from './pipe.ts';
 
 /** Above the first, Chrome is no longer read; below the second it is again. */
@@ -13,11 +14,14 @@ const BEHIND_BYTES = 16 << 20;
 const CAUGHT_UP_BYTES = 4 << 20;
 /** A client that stalls stalls the others of its session: so long and no longer. */
 const STALL_MS = 30_000;
-
-const TEXT = { binary: false };
+/** A longer message leaves as it is: a copy would cost more than a write of its own. */
+const COPIED_MAX_BYTES = 16 << 10;
 
 export type Outbox = Disposable & {
-  send(message: Buffer | string): void;
+  /** Not to be changed after. */
+  send(message: Buffer): void;
+  /** Writes what waits for the end of this turn: for who closes the socket in it. */
+  flush(): void;
 };
 
 /** `wire` is what the socket writes to. */
@@ -30,35 +34,45 @@ export function openOutbox(options: {
   const { socket, wire, pipe, log } = options;
   const me = {};
   let stall: NodeJS.Timeout | undefined;
-  let isCorked = false;
+  let waiting: Buffer[] = [];
 
-  const cork = (): void => {
-    if (isCorked) return;
-    isCorked = true;
-    wire.cork();
-    process.nextTick(() => {
-      isCorked = false;
-      wire.uncork();
-    });
-  };
   const flushed = (): void => {
-    if (stall === undefined || socket.bufferedAmount >= CAUGHT_UP_BYTES) return;
+    if (stall === undefined || wire.writableLength >= CAUGHT_UP_BYTES) return;
     clearTimeout(stall);
     stall = undefined;
     pipe.resume(me);
   };
+  const write = (bytes: Buffer): void => {
+    // who keeps up costs no callback
+    const isMuch = wire.writableLength + bytes.length > CAUGHT_UP_BYTES;
+    wire.write(bytes, isMuch ? flushed : undefined);
+    if (stall !== undefined || wire.writableLength <= BEHIND_BYTES) return;
+    pipe.pause(me);
+    stall = setTimeout(() => {
+      log.warn('a client does not read: dropped');
+      socket.terminate();
+    }, STALL_MS);
+  };
+  const flush = (): void => {
+    const messages = waiting;
+    waiting = [];
+    // after a close frame there is no other
+    if (messages.length > 0 && socket.readyState === socket.OPEN) write(framed(messages));
+  };
   return {
+    flush,
     send(message) {
-      cork();
-      // who keeps up costs no callback
-      const isMuch = wire.writableLength + message.length > CAUGHT_UP_BYTES;
-      socket.send(message, TEXT, isMuch ? flushed : undefined);
-      if (stall !== undefined || socket.bufferedAmount <= BEHIND_BYTES) return;
-      pipe.pause(me);
-      stall = setTimeout(() => {
-        log.warn('a client does not read: dropped');
-        socket.terminate();
-      }, STALL_MS);
+      if (message.length <= COPIED_MAX_BYTES) {
+        if (waiting.length === 0) process.nextTick(flush);
+        waiting.push(message);
+        return;
+      }
+      flush();
+      if (socket.readyState !== socket.OPEN) return;
+      wire.cork();
+      wire.write(frameHead(message.length));
+      write(message);
+      wire.uncork();
     },
     [Symbol.dispose]() {
       clearTimeout(stall);

@@ -65,19 +65,18 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   let nextId = OWN_IDS;
   let isOpen = true;
-  let isCorked = false;
+  let unsaid = '';
 
+  const flush = (): void => {
+    const said = unsaid;
+    unsaid = '';
+    if (said !== '' && isOpen) toChrome.write(said);
+  };
   /** What is written in one turn of the loop leaves in one system call. */
   const put = (message: string): boolean => {
-    if (!isCorked) {
-      isCorked = true;
-      toChrome.cork();
-      process.nextTick(() => {
-        isCorked = false;
-        toChrome.uncork();
-      });
-    }
-    return toChrome.write(`${message}\0`);
+    if (unsaid === '') process.nextTick(flush);
+    unsaid += `${message}\0`;
+    return !toChrome.writableNeedDrain && unsaid.length < toChrome.writableHighWaterMark;
   };
   const settle = (answer: Answer): void => {
     const waiter = answer.id === undefined ? undefined : waiters.get(answer.id);
@@ -136,6 +135,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     },
     write: (message) => !isOpen || put(message),
     async drained() {
+      flush();
       if (!isOpen || !toChrome.writableNeedDrain) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       toChrome.once('drain', resolve);
@@ -177,7 +177,7 @@ export function splitter(
   { skip, maxBytes = MESSAGE_MAX_BYTES }: { skip(tail: Buffer): void; maxBytes?: number },
 ): (bytes: Buffer) => void {
   let parts: Buffer[] = [];
-  let held = 0;
+  let held = 0; // bytes of the message that has begun
   const keep = (bytes: Buffer): void => {
     parts.push(bytes);
     held += bytes.length;
