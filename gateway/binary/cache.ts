@@ -56,16 +56,10 @@ export function cacheRoot(env: Env, home: string): string {
 
 /** The directory of the carried tree below `root`, unpacked if need be. Throws CacheError. */
 export function ensureTree(root: string, carried: Carried, nowMs = Date.now()): string {
-  const { index } = carried;
-  const dir = join(root, `${index.version}-${index.hash}`);
   try {
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    checkOwner(root);
-    if (!isWhole(dir, index)) {
-      make(root, dir, carried);
-      sweep(root, nowMs);
-    }
-    touch(dir, nowMs);
+    // a link on the way, as systemd makes them, is followed once
+    return treeIn(realpathSync(root), carried, nowMs);
   } catch (cause) {
     if (cause instanceof CacheError) throw cause;
     const { message } = cause as Error;
@@ -74,16 +68,26 @@ export function ensureTree(root: string, carried: Carried, nowMs = Date.now()): 
       { cause },
     );
   }
+}
+
+function treeIn(root: string, carried: Carried, nowMs: number): string {
+  const { index } = carried;
+  checkOwner(root);
+  const dir = join(root, `${index.version}-${index.hash}`);
+  if (!isWhole(dir, index)) {
+    make(root, dir, carried);
+    sweep(root, nowMs);
+  }
+  touch(dir, nowMs);
   return dir;
 }
 
 /** What lies there is run: nobody else may have put it there. */
 function checkOwner(root: string): void {
-  const at = lstatSync(root);
-  const isOwn = at.uid === process.geteuid?.();
-  if (isOwn && at.isDirectory() && (at.mode & OTHERS_WRITE) === 0) return;
-  const mine = at.isDirectory() ? 'others may write to it' : 'it is a link';
-  const why = isOwn ? mine : 'it belongs to another user';
+  const { uid, mode } = lstatSync(root);
+  const isOwn = uid === process.geteuid?.();
+  if (isOwn && (mode & OTHERS_WRITE) === 0) return;
+  const why = isOwn ? 'others may write to it' : 'it belongs to another user';
   throw new CacheError(
     `will not run files from ${root}: ${why}; name a directory of yours in TABERN_CACHE_DIR`,
   );

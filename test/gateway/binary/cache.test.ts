@@ -106,12 +106,15 @@ test('what others may write to, or have made, is not run', async () => {
   throws(() => ensureTree(theirs, carried), /belongs to another user/);
 });
 
-test('a link to a directory of mine is not mine: another may turn it', async () => {
+test('a link is followed once: what it leads to is judged and used', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);
-  mkdirSync(join(dir.path, 'real'));
-  symlinkSync(join(dir.path, 'real'), join(dir.path, 'link'));
-  throws(() => ensureTree(join(dir.path, 'link'), carried), /it is a link/);
+  const [real, link] = [join(dir.path, 'real'), join(dir.path, 'link')];
+  mkdirSync(real, { mode: 0o700 });
+  symlinkSync(real, link);
+  is(ensureTree(link, carried).startsWith(`${real}/`), true);
+  chmodSync(real, 0o777);
+  throws(() => ensureTree(link, carried), /others may write to it/);
 });
 
 test('the root: as named, of the service, of the user', () => {
