@@ -13,6 +13,7 @@ import {
   mkdtempSync,
   openSync,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeSync,
