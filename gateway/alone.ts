@@ -13,9 +13,9 @@ import { gatewayTokenOf } from './token.ts';
 /**
  * Runs until asked to end; gives the exit code. Throws Exit or ConfigError when it cannot start.
  */
-export async function serveGateway(env: Env, core: string | undefined): Promise<number> {
+export async function serveGateway(env: Env): Promise<number> {
   const asked = askedToEnd();
-  const config = gatewayConfig(env, { core });
+  const config = gatewayConfig(env);
   const gatewayToken = gatewayTokenOf(config);
   const log = openLog({ role: 'gateway', level: config.logLevel });
   // A socket file is guarded by its mode; what crosses a network carries keys and needs TLS.

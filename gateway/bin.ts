@@ -11,6 +11,10 @@ import { EXIT, Exit } from './exits.ts';
 /** A command that is over has ended after this, whatever a library left open. Ours. */
 const LEFTOVER_MS = 1_000;
 
+// Who reads stdout may leave, as `head` does; a service goes on, and a tool is over soon.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 process.exitCode = await main();
 // Unreferenced: fires only when a forgotten handle keeps the process.
 setTimeout(() => process.exit(), LEFTOVER_MS).unref();

@@ -146,14 +146,14 @@ export function environment(): NodeJS.ProcessEnv {
 }
 
 /** Reads the gateway's part of the environment; throws a ConfigError that names the variable. */
-export function gatewayConfig(env: Env, flags: { core?: string | undefined } = {}): GatewayConfig {
+export function gatewayConfig(env: Env): GatewayConfig {
   const dataDir = resolve(text(env, 'TABERN_DATA') ?? 'tabern_data');
   return {
     host: text(env, 'TABERN_HOST') ?? '127.0.0.1',
     port: integer(env, 'TABERN_PORT', { default: 4747, min: 0, max: 65_535 }),
     publicUrl: baseUrl(env),
     dataDir,
-    core: flags.core ?? text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
+    core: text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
     gatewayToken: text(env, 'TABERN_GATEWAY_TOKEN'),
     webhookCa: certificates(env),
     webhookAllow: cidrs(env),

@@ -23,9 +23,9 @@ export type Command = {
   /**
    * What it talks to, which decides the options that it has beside its own: `role` is a part of
    * the service, `project` calls the service with an API key, `operator` works on core's data
-   * directory, `local` needs neither.
+   * directory, `settings` reads them all, `local` needs none.
    */
-  kind: 'role' | 'project' | 'operator' | 'local';
+  kind: 'role' | 'project' | 'operator' | 'settings' | 'local';
   flags?: readonly Flag[];
   /** Gives the exit code. Its module is loaded here and not before. */
   run(words: readonly string[], given: Given): Promise<number>;

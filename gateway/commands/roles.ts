@@ -2,7 +2,6 @@
 import { giveBackAtRest } from '../../proto/rest.ts';
 import { environment } from '../config.ts';
 import type { Command } from './command.ts';
-import { version } from './version.ts';
 
 const PARTS: readonly Command[] = [
   {
@@ -24,20 +23,14 @@ const PARTS: readonly Command[] = [
     says: 'run the gateway alone',
     example: 'tabern gateway --core unix:/srv/tabern/core.sock',
     kind: 'role',
-    flags: [{ flags: '--core <address>', says: 'where core is, such as unix:/srv/core.sock' }],
-    run: async (_, { core }) => {
-      const address = typeof core === 'string' ? core : undefined;
-      return (await import('../alone.ts')).serveGateway(environment(), address);
-    },
+    run: async () => (await import('../alone.ts')).serveGateway(environment()),
   },
   {
     usage: 'runner',
     says: 'run a runner alone',
     example: 'tabern runner --core unix:/srv/tabern/core.sock',
     kind: 'role',
-    flags: [{ flags: '--core <address>', says: 'where core is, such as unix:/srv/core.sock' }],
-    run: async (_, { core }) => {
-      if (typeof core === 'string') environment()['TABERN_CORE'] = core;
+    run: async () => {
       await (await import('../../runner/main.ts')).runnerMain();
       return 0;
     },
@@ -52,16 +45,3 @@ export const ROLES: readonly Command[] = PARTS.map((command) => ({
     return await command.run(words, given);
   },
 }));
-
-export const ABOUT: readonly Command[] = [
-  {
-    usage: 'version',
-    says: 'print the version',
-    example: 'tabern version',
-    kind: 'local',
-    run: async () => {
-      process.stdout.write(`${version()}\n`);
-      return 0;
-    },
-  },
-];

@@ -1,9 +1,10 @@
 /** `tabern keys`: API keys, made, listed and revoked by the operator. */
+import { columns } from '../../proto/columns.ts';
 import type { Env } from '../../proto/env.ts';
 import type { ApiKey } from '../../proto/gen/tabern/v1/operators.pb.ts';
 import type { Given } from '../commands/command.ts';
 import { withCore } from './core.ts';
-import { columns, print, say } from './screen.ts';
+import { print, say } from './screen.ts';
 
 /** Prints the key alone on stdout, so that a script can keep it. */
 export async function createKey(project: string, given: Given, env: Env): Promise<number> {

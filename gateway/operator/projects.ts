@@ -1,10 +1,11 @@
 /** `tabern projects`: made, listed, limited and counted by the operator. */
+import { columns } from '../../proto/columns.ts';
 import { ConfigError, type Env } from '../../proto/env.ts';
 import { notFound } from '../../proto/errors.ts';
 import type { OperatedProject, ProjectLimits } from '../../proto/gen/tabern/v1/operators.pb.ts';
 import type { Given } from '../commands/command.ts';
 import { withCore } from './core.ts';
-import { columns, print, say } from './screen.ts';
+import { print, say } from './screen.ts';
 
 const MIB = 1 << 20;
 

@@ -17,21 +17,6 @@ export function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** Rows under their names, in columns; what a name may hold never steers the terminal. */
-export function columns(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  const all = [head, ...rows].map((row) => row.map((cell) => plain(cell)));
-  const widths = head.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
-  return all
-    .map((row) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  '))
-    .map((line) => line.trimEnd())
-    .join('\n');
-}
-
-/** The text without control characters. */
-function plain(value: unknown): string {
-  return String(value ?? '-').replace(/\p{Cc}/gu, '\u{fffd}');
-}
-
 export type Progress = { add(bytes: number): void; end(): void };
 
 /** A bar on a terminal, plain lines otherwise; both on stderr. */

@@ -22,6 +22,8 @@ export type Api = {
   post(path: string, body: Json | FormData): Promise<Json>;
   /** Without a body. */
   put(path: string): Promise<Json>;
+  /** DELETE, which answers nothing. */
+  remove(path: string): Promise<void>;
   /** Asks every pollMs until `isOver`, bridging short absences of the service. */
   poll(path: string, isOver: (answer: Json) => Promise<boolean> | boolean): Promise<Json>;
 };
@@ -62,6 +64,9 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
     get,
     post: (path, body) => request('POST', path, { body }),
     put: (path) => request('PUT', path),
+    async remove(path) {
+      await request('DELETE', path);
+    },
     async poll(path, isOver) {
       for (let failures = 0; ; ) {
         let pauseMs = service.pollMs;
@@ -130,6 +135,7 @@ async function read(answer: Response): Promise<Json> {
     );
   }
   const text = await answer.text();
+  if (answer.status === 204) return {};
   const json = parsed(text);
   if (!answer.ok) {
     const said = json?.['message'] ?? json?.['error'] ?? answer.statusText;

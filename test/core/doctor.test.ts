@@ -20,7 +20,7 @@ async function look(dir: string, now?: () => number, env = {}): Promise<Finding[
 const wrong = (found: readonly Finding[]) =>
   found.filter(({ level }) => level !== 'ok').map(({ check, level }) => `${level} ${check}`);
 
-test('nothing is wrong with a directory on which a core runs, or which is not there yet', async () => {
+test('nothing is wrong with a directory in use, or one that is not there yet', async () => {
   await using app = await boot();
   await app.upload('bytes');
   const found = await look(app.dir, app.clock.now);

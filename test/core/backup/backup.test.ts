@@ -1,4 +1,4 @@
-/** A backup that is taken while core works restores to the same objects; a damaged one to nothing. */
+/** A backup that is taken while core works restores to the same objects, a damaged one to none. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -100,7 +100,7 @@ test('with writers at work each restored row has its blob, and nothing is torn',
   }
 });
 
-test('without the master key it holds no secret that opens, and takes the key from elsewhere', async () => {
+test('without the master key no secret in it opens; the key may come from elsewhere', async () => {
   await using app = await boot();
   await app.clients.contexts.createContext({ name: 'login' }, asProject);
   const tar = await taken(app, false);
@@ -187,7 +187,7 @@ test('files that are to go while one is taken go afterwards', async () => {
   assert.equal(readdirSync(folder.path), []);
 });
 
-test('a directory on which no core runs is backed up as it is, one that is in use is not', async () => {
+test('a directory on which no core runs is backed up as it lies', async () => {
   await using target = tempDirectory();
   const dataDir = join(target.path, 'data');
   const core = await coreOn(dataDir);

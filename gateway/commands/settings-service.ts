@@ -1,0 +1,147 @@
+/** Settings of core, the gateway and the commands. */
+import type { Role, Setting } from './settings.ts';
+
+const CORE: readonly Role[] = ['core'];
+const GATEWAY: readonly Role[] = ['gateway'];
+const RUNNER: readonly Role[] = ['runner'];
+const TOOLS: readonly Role[] = ['tools'];
+const HTTP: readonly Role[] = ['gateway', 'tools'];
+const METERED: readonly Role[] = ['gateway', 'runner'];
+const HOOKS: readonly Role[] = ['core', 'gateway'];
+const KEYED: readonly Role[] = ['core', 'tools'];
+const DIALLERS: readonly Role[] = ['gateway', 'runner', 'tools'];
+const ALL: readonly Role[] = ['core', 'gateway', 'runner'];
+const ALL_AND_TOOLS: readonly Role[] = [...ALL, 'tools'];
+
+export const OF_SERVICE: readonly Setting[] = [
+  {
+    ...{ name: 'DATA', roles: ALL_AND_TOOLS, default: './tabern_data' },
+    says: 'the data directory: database, blobs, keys (0700)',
+  },
+  { ...{ name: 'HOST', roles: HTTP, default: '127.0.0.1' }, says: 'where HTTP listens' },
+  { ...{ name: 'PORT', roles: HTTP, default: '4747' }, says: 'its port; 0 takes a free one' },
+  {
+    ...{ name: 'PUBLIC_URL', roles: GATEWAY },
+    says: 'the URL clients use when a proxy stands in front; printed at start',
+  },
+  {
+    ...{ name: 'METRICS_LISTEN', roles: METERED },
+    says: 'host:port of GET /metrics; nowhere when absent',
+  },
+  {
+    ...{ name: 'CORE', roles: DIALLERS },
+    says: "core's address, for a part that runs alone; unix:<data>/core.sock when absent",
+  },
+  {
+    ...{ name: 'BASE_URL', roles: TOOLS },
+    says: 'the service, for commands that call it; http://127.0.0.1:4747 when absent',
+  },
+  {
+    ...{ name: 'CONFIG', roles: ALL_AND_TOOLS },
+    says: 'path of a settings file: JSON, such as {"port": 8080, "logLevel": "warn"}',
+  },
+  {
+    ...{ name: 'CACHE_DIR', roles: TOOLS },
+    says:
+      'where the single executable unpacks its files; ' +
+      "systemd's CACHE_DIRECTORY, or ~/.cache/tabern/program, when absent",
+  },
+  {
+    ...{ name: 'LOG_LEVEL', roles: ALL, default: 'info' },
+    says: 'trace, debug, info, warn, error, fatal or silent',
+  },
+  {
+    ...{ name: 'API_KEY', roles: KEYED, isSecret: true },
+    says:
+      'a key of the default project: 24 or more printable ASCII characters; made at the ' +
+      'first start',
+  },
+  {
+    ...{ name: 'OPERATOR_TOKEN', roles: TOOLS, isSecret: true },
+    says: 'opens core to its operator; a file in <data>/keys when absent',
+  },
+  {
+    ...{ name: 'GATEWAY_TOKEN', roles: GATEWAY, isSecret: true },
+    says: 'opens core to a gateway; a file in <data>/keys when absent',
+  },
+  {
+    ...{ name: 'RUNNER_TOKEN', roles: RUNNER, isSecret: true },
+    says: 'opens core to a runner; a file in <data>/keys when absent',
+  },
+  {
+    ...{ name: 'DURABILITY', roles: CORE, default: 'full' },
+    says: 'normal may lose the last moments with the power, never with the process',
+  },
+  {
+    ...{ name: 'LEASE_MS', roles: CORE, default: '15000' },
+    says: 'how long a silent runner keeps its work',
+  },
+  {
+    ...{ name: 'SWEEP_MS', roles: CORE, default: '1000' },
+    says: 'how often lost work is looked for',
+  },
+  {
+    ...{ name: 'CONCURRENCY', roles: CORE, default: '25' },
+    says: 'sessions that a new project may have at once, and invocations that it may run',
+  },
+  {
+    ...{ name: 'QUEUE_MAX', roles: CORE, default: '1000' },
+    says: 'invocations, and builds, of a project that may wait; past it 429',
+  },
+  {
+    ...{ name: 'EXTENSIONS_MAX', roles: CORE, default: '100' },
+    says: 'extensions that a project may have; past it 409',
+  },
+  {
+    ...{ name: 'SESSION_DAYS', roles: CORE, default: '90' },
+    says: 'days that ended sessions are kept; longer while anything else of them is',
+  },
+  {
+    ...{ name: 'SESSION_LOG_DAYS', roles: CORE, default: '30' },
+    says: 'days that protocol logs of sessions are kept',
+  },
+  {
+    ...{ name: 'RECORDING_DAYS', roles: CORE, default: '31' },
+    says: 'days that recordings are kept',
+  },
+  {
+    ...{ name: 'DOWNLOAD_DAYS', roles: CORE, default: '30' },
+    says: 'days that files which pages downloaded are kept',
+  },
+  {
+    ...{ name: 'INVOCATION_DAYS', roles: CORE, default: '90' },
+    says: 'days that ended invocations are kept',
+  },
+  {
+    ...{ name: 'BUILD_DAYS', roles: CORE, default: '90' },
+    says: 'days that builds, and versions, are kept that nobody runs any more',
+  },
+  {
+    ...{ name: 'LOG_DAYS', roles: CORE, default: '30' },
+    says: 'days that logs of invocations and builds are kept',
+  },
+  {
+    ...{ name: 'EVENT_DAYS', roles: CORE, default: '30' },
+    says: 'days that events and their deliveries are kept',
+  },
+  {
+    ...{ name: 'WEBHOOK_RATE', roles: CORE, default: '50' },
+    says: 'deliveries a second to one webhook',
+  },
+  {
+    ...{ name: 'WEBHOOK_ALLOW_CIDRS', roles: HOOKS },
+    says: 'private addresses that webhooks may reach, comma-separated',
+  },
+  {
+    ...{ name: 'WEBHOOK_CA', roles: GATEWAY },
+    says: "path of PEM certificates that endpoints may be signed by, beside the system's",
+  },
+  {
+    ...{ name: 'WEBHOOK_DISABLE_AFTER', roles: CORE, default: '120' },
+    says: 'hours of nothing but failure that disable a webhook',
+  },
+  {
+    ...{ name: 'WEBHOOK_DISABLE_SILENCE', roles: CORE, default: 'on' },
+    says: 'off: a first failure after a day of silence may disable, too',
+  },
+];
