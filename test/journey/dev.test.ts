@@ -1,21 +1,20 @@
 /** `tabern init`, then `tabern dev`, as a developer uses them: edit, look, mend, Ctrl-C. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import { equal, is, match } from 'uvu/assert';
-import { must } from '../../proto/must.ts';
+import { startGroup } from '../support/group.ts';
 import { functionIds, shell } from '../support/journey.ts';
 import { until } from '../support/poll.ts';
 import { freePort } from '../support/port.ts';
-import { familyOf, stillRunning } from '../support/processes.ts';
 import { boot } from '../support/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const journey = suite('journey/dev');
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
+/** A build and a browser's start, on a machine that is busy. */
+const PATIENCE_MS = 180_000;
 
 /** Needs no package: asks its browser by hand. */
 const ENTRY = `import { defineFn } from 'tabern';
@@ -41,23 +40,6 @@ function envOf(home: string): Record<string, string> {
   };
 }
 
-type Dev = { child: ChildProcess; url: string; said: () => string };
-
-async function startDev(cwd: string, env: Record<string, string>): Promise<Dev> {
-  const port = String(await freePort());
-  const child = spawn(process.execPath, [BIN, 'dev', 'index.ts', '--port', port], {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true, // a group of its own, which is what a terminal interrupts
-  });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  }
-  return { child, url: `http://127.0.0.1:${port}`, said: () => text };
-}
-
 journey('runs functions, again with each change; errors keep it up; Ctrl-C ends all', async () => {
   await using dir = tempDirectory();
   const env = envOf(dir.path);
@@ -65,15 +47,17 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
   await shell([process.execPath, BIN, 'init', 'p'], { cwd: dir.path, env });
   writeFileSync(join(project, 'word.ts'), `export const word: string = 'one';`);
   writeFileSync(join(project, 'index.ts'), ENTRY);
-  const { child, url, said } = await startDev(project, env);
-  const isOver = () => child.exitCode !== null;
+  const port = String(await freePort());
+  const command = [process.execPath, BIN, 'dev', 'index.ts', '--port', port];
+  await using dev = startGroup(command, { cwd: project, env });
+  const { said } = dev;
   await until(() => {
-    if (isOver()) throw new Error(said());
+    if (dev.hasEnded()) throw new Error(said());
     return said().includes('listening on');
-  });
+  }, PATIENCE_MS);
   const post = async (name: string, params = {}) => {
     const init = { method: 'POST', body: JSON.stringify({ params }) };
-    const answer = await fetch(`${url}/v1/functions/${name}/invoke`, init);
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/functions/${name}/invoke`, init);
     return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   };
 
@@ -91,21 +75,16 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
   match(String(stackTrace), /index\.ts:1[23]/, 'its lines are those of the source');
 
   writeFileSync(join(project, 'word.ts'), 'export const word = ;');
-  await until(() => said().includes('waiting for a change'));
+  await until(() => said().includes('waiting for a change'), PATIENCE_MS);
   const broken = await post('asks');
   is(broken.status, 503);
   match(JSON.stringify(broken.json), /word\.ts:1/);
 
   writeFileSync(join(project, 'word.ts'), `export const word = 'two';`);
-  await until(async () => (await post('asks', { what: 'x' })).json['word'] === 'two');
+  await until(async () => (await post('asks', { what: 'x' })).json['word'] === 'two', PATIENCE_MS);
 
-  const pid = must(child.pid, 'pid');
-  const family = familyOf(pid);
-  is(family.length > 2, true, 'a browser runs beside it');
-  const ended = once(child, 'exit');
-  process.kill(-pid, 'SIGINT');
-  equal(await ended, [0, null], said());
-  await until(() => stillRunning(family).length === 0);
+  is(dev.family().length > 2, true, 'a browser runs beside it');
+  is(await dev.interrupt(), 0, said());
   equal(readdirSync(join(dir.path, 'c', 'tabern', 'run')), []);
   is(existsSync(join(project, '.browserbase')), false, 'nothing is written to the project');
 });
