@@ -44,6 +44,14 @@ const CLOSE_IDLE_MS = 100;
  */
 const NOTICE_MS = 250;
 
+/** Of a connection: headers must be whole by then, it may be silent so long, how often to look. */
+export type ServerTimes = { headersMs: number; idleMs: number; checkMs: number };
+const TIMES: ServerTimes = {
+  headersMs: HEADERS_TIMEOUT_MS,
+  idleMs: SOCKET_IDLE_MS,
+  checkMs: CONNECTION_CHECK_MS,
+};
+
 export type GatewayParts = {
   clients: Clients;
   gatewayToken: string;
@@ -53,6 +61,8 @@ export type GatewayParts = {
   handOver?: HandOver;
   /** DNS, for tests. */
   resolve?: Resolve;
+  /** In milliseconds, shorter ones for tests. */
+  times?: ServerTimes;
 };
 export type Gateway = AsyncDisposable & {
   /** Where it listens, such as `http://127.0.0.1:4747`. */
@@ -71,7 +81,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     metrics: parts.metrics,
     draining: draining.signal,
   });
-  const server = openServer(app.callback() as RequestListener);
+  const server = openServer(app.callback() as RequestListener, parts.times);
   const tunnels = openTunnels({ ...parts, locate: locator(parts) });
   server.on('upgrade', tunnels.upgrade);
   server.listen(config.port, config.host);
@@ -97,15 +107,15 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   return { url, close, [Symbol.asyncDispose]: close };
 }
 
-function openServer(listener: RequestListener): Server {
+function openServer(listener: RequestListener, times = TIMES): Server {
   const inFlight = new WeakMap<Socket, ServerResponse>();
   const server = createServer({
     // The whole of the longest request, an upload of a context; every other has a shorter time of
     // its own, in body.ts and routes/.
     requestTimeout: CONTEXT_TRANSFER_TIMEOUT_MS,
-    headersTimeout: HEADERS_TIMEOUT_MS,
+    headersTimeout: times.headersMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: CONNECTION_CHECK_MS,
+    connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
     // node answers a missing Host with an empty 400 of its own; app.ts answers it with ours.
     requireHostHeader: false,
@@ -113,7 +123,7 @@ function openServer(listener: RequestListener): Server {
     shouldUpgradeCallback: isWebSocket,
   });
   server.maxConnections = CONNECTIONS_MAX;
-  server.timeout = SOCKET_IDLE_MS;
+  server.timeout = times.idleMs;
   const serve: RequestListener = (request, response) => {
     inFlight.set(request.socket, response);
     response.once('close', () => inFlight.delete(request.socket));

@@ -6,7 +6,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import * as assert from 'uvu/assert';
 import { gatewayConfig } from '../../gateway/config.ts';
-import { type Gateway, startGateway } from '../../gateway/main.ts';
+import { type Gateway, type GatewayParts, startGateway } from '../../gateway/main.ts';
 import type { Resolve } from '../../gateway/webhooks/guard.ts';
 import { Fault } from '../../proto/errors.ts';
 import { openLog } from '../../proto/log.ts';
@@ -46,12 +46,16 @@ function known(call: Call) {
 }
 
 /** Opens a gateway on a free port; every message goes through its bytes, as between processes. */
-export async function openDoor(some: Some = {}, resolve?: Resolve): Promise<Gateway> {
+export async function openDoor(
+  some: Some = {},
+  resolve?: Resolve,
+  more: Pick<GatewayParts, 'times'> = {},
+): Promise<Gateway> {
   const clients = localClients(handlersOf(some), { onError: () => undefined, verify: true });
   const config = gatewayConfig({ TABERN_PORT: '0' });
   const log = openLog({ role: 'test', level: 'silent' });
   const parts = { clients, gatewayToken: 'a-token', log };
-  return startGateway(config, { ...parts, ...(resolve && { resolve }) });
+  return startGateway(config, { ...parts, ...more, ...(resolve && { resolve }) });
 }
 
 /** One request on a connection of its own; the key is there unless `headers` says otherwise. */
