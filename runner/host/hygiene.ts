@@ -3,6 +3,7 @@
  * and every intrinsic prototype with the properties it had. Globals and module state stay: they are
  * what warm reuse is for, as on Lambda.
  */
+import { closeSync, openSync } from 'node:fs';
 import process from 'node:process';
 
 const PROTOTYPES: readonly object[] = [
@@ -14,10 +15,30 @@ const WATCHED = [...PROTOTYPES, ...NAMESPACES];
 
 /** Taken before a tenant's code can replace them. */
 const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+const open = openSync;
+const close = closeSync;
+
+/**
+ * Ours: of the 1,024 that a host may open (runner/host-spec.ts). What is left is for new threads: a
+ * host that can open nothing can start none, and hangs (seen).
+ */
+const DESCRIPTORS_MAX = 768;
 
 type Property = { key: PropertyKey; value: unknown };
 let properties: Property[][] = [];
 let resources = new Map<string, number>();
+
+/** Whether the host can still open files: `path` is one that it may read. */
+export function hasDescriptors(path: string): boolean {
+  try {
+    const descriptor = open(path, 'r');
+    close(descriptor);
+    // the lowest that is free; under Deno it is no descriptor but a running number
+    return process.versions['deno'] !== undefined || descriptor < DESCRIPTORS_MAX;
+  } catch {
+    return false;
+  }
+}
 
 /** Remembers the state that a loaded bundle starts its runs from. */
 export function markBaseline(): void {

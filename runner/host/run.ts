@@ -58,6 +58,7 @@ export function startRun(
   const logs = lineBatch((lines) => send({ type: 'log', id, lines }));
   let isAborted = false;
   let hasOutcome = false;
+  let isExhausted = false;
   let retired: Retirement | undefined;
   let settling: NodeJS.Timeout | undefined;
 
@@ -69,6 +70,9 @@ export function startRun(
   port.on('message', (said: Said) => {
     if (said.type === 'log') {
       logs.add(said.line);
+    } else if (said.type === 'exhausted') {
+      isExhausted = true;
+      ender.abort();
     } else if (said.type === 'settled') {
       clearTimeout(settling);
       retired = said.retired;
@@ -92,7 +96,8 @@ export function startRun(
       if (retired === undefined || retired === '') {
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
       }
-      tell({ type: 'error', id, ...deathText(error, work.task.file) });
+      const why = isExhausted ? EXHAUSTED : deathText(error, work.task.file);
+      tell({ type: 'error', id, ...why });
     }
     clearTimeout(settling);
     await drain();
@@ -115,6 +120,12 @@ function causeOf(error: unknown, isAborted: boolean): Retirement {
   if (isAborted) return 'aborted';
   return (error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'died';
 }
+
+const EXHAUSTED: ErrorText = {
+  name: '',
+  message: 'the handler left hundreds of files and sockets open: close what it opens',
+  stack: '',
+};
 
 /** Why a thread ended, for the user whose code ended it. */
 function deathText(error: unknown, file: string): ErrorText {

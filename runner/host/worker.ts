@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url';
 import type { MessagePort } from 'node:worker_threads';
 import { captureConsole, LineSink, printingTo } from './console.ts';
 import { explain, stringify } from './errors.ts';
-import { isClean, markBaseline } from './hygiene.ts';
+import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
 import type { ErrorText, LogLine } from './messages.ts';
 
 /** Ours: sockets that a driver closes take a few turns to go. Source: design/sandbox.md 3. */
@@ -52,6 +52,8 @@ export type Said =
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
   /** `fresh`: functions of its bundle that must not run where another run has been. */
+  /** Its run has left too much open: no outcome, and it shall be ended. */
+  | { type: 'exhausted' }
   | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };
 
 /** A bundle, as runner/sdk/registry.ts makes it. */
@@ -89,6 +91,10 @@ export default async function run(task: Task): Promise<void> {
   const hasFailed = failRun === undefined;
   failRun = undefined;
   sink.close();
+  if (!hasDescriptors(task.file)) {
+    post({ type: 'exhausted' });
+    await new Promise<never>(() => {}); // its end closes what it has opened
+  }
   post(outcome);
 
   const fresh = freshOf(task.isolation);

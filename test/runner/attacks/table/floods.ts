@@ -1,5 +1,5 @@
 /** Saying too much, or what only the host says, to the one who listens. */
-import { type Attack, fails, lost, refused } from '../attack.ts';
+import { type Attack, fails, lost } from '../attack.ts';
 
 /** Writes bytes to each socket: one of them is the host's own way to the supervisor. */
 const say = (bytes: string): string => `const fs = builtin('fs');
@@ -74,7 +74,7 @@ export const floods: readonly Attack[] = [
   {
     name: 'open every descriptor that it can',
     body: `const fs = builtin('fs');
-      return all({ files: () => { for (;;) fs.openSync('/dev/null'); } });`,
-    ending: refused,
+      try { for (;;) fs.openSync(process.execPath); } catch { return 'done'; }`,
+    ending: fails(/left hundreds of files and sockets open/),
   },
 ];
