@@ -8,6 +8,8 @@
  * bundle has been loaded, and before that none of its threads has run anything.
  */
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Piscina, queueOptionsSymbol as queueOptions } from 'piscina';
 import type { Isolation, Task } from './worker.ts';
@@ -30,6 +32,12 @@ const RESOURCE_LIMITS = {
   codeRangeSizeMb: 64,
   stackSizeMb: 4,
 };
+
+/**
+ * Node's cache of compiled modules, in this host's own /tmp: a new thread does not compile again
+ * what another one has. A tenant can write it, and only its own threads read it. Deno has its own.
+ */
+const COMPILED = '.compiled';
 
 /** What the balancer reads of a task: it sees piscina's queue options only. */
 type Queued = { bundle: string; isFresh: boolean; isOver: boolean };
@@ -56,7 +64,7 @@ export function openThreads(env: Record<string, string>, isolation: Isolation): 
     atomics: 'disabled',
     recordTiming: false,
     resourceLimits: RESOURCE_LIMITS,
-    env,
+    env: { ...env, NODE_COMPILE_CACHE: join(tmpdir(), COMPILED) },
     argv: [],
     loadBalancer: (task, workers) => {
       const queued = task[queueOptions] as Queued;

@@ -66,6 +66,7 @@ type Definition = {
   config?: { isolation?: unknown };
 };
 
+delete process.env['NODE_COMPILE_CACHE']; // it has been read; a handler's environment is its own
 captureConsole();
 let loaded: Bundle | undefined;
 /** Ends the run that goes on by an error that nobody caught; none between runs. */
