@@ -20,6 +20,7 @@ import { until } from '../support/poll.ts';
 import { boot } from '../support/stack.ts';
 import { type Client, openClient } from './cdp.ts';
 import { quantile } from './figures.ts';
+import { settled } from './settled.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 12);
@@ -179,6 +180,7 @@ async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
 /** The whole thing, as `tabern serve` runs it. */
 async function startService(parts: AsyncDisposableStack): Promise<{ url: string }> {
   const stack = parts.use(await boot());
+  await settled(stack.pid);
   const engine = 'headless-shell';
   const settings = { engine, recordSession: false, ignoreCertificateErrors: true };
   const json = { browserSettings: settings };

@@ -15,6 +15,7 @@ import { until } from '../support/poll.ts';
 import { familyOf } from '../support/processes.ts';
 import { boot, type Stack } from '../support/stack.ts';
 import { show, timed } from './figures.ts';
+import { settled } from './settled.ts';
 
 const RUNS = Number(process.argv[2] ?? 15);
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium';
@@ -38,6 +39,7 @@ await memory();
 
 async function warm(): Promise<void> {
   await using stack = await boot({ env: { ...LOCAL, TABERN_SESSION_SPARES: '2' } });
+  await settled(stack.pid);
   await firstAnswer(stack);
   const took: number[] = [];
   for (let run = 0; run < RUNS; run += 1) {
@@ -56,6 +58,7 @@ async function warm(): Promise<void> {
 async function cold(): Promise<void> {
   const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
   await using stack = await boot({ env: { ...LOCAL, ...none } });
+  await settled(stack.pid);
   await firstAnswer(stack);
   const took = await timed(RUNS, () => firstAnswer(stack));
   const plain = await timed(RUNS, async () => {
@@ -71,6 +74,7 @@ async function cold(): Promise<void> {
 async function together(): Promise<void> {
   await using site = await pictures();
   await using stack = await boot({ env: LOCAL });
+  await settled(stack.pid);
   const work = async (browser: Browser): Promise<void> => {
     const page = await browser.newPage();
     await page.goto(site.url);
