@@ -18,13 +18,13 @@ import { dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { pack } from './archive.ts';
+import { FUSE } from './cache.ts';
 import { compile } from './compile.ts';
 import { treeOf } from './tree.ts';
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const LOADER = join(import.meta.dirname, 'loader.ts');
-const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 const MIB = 1024 * 1024;
 
 const { values } = parseArgs({

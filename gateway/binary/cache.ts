@@ -25,8 +25,11 @@ import { sweep, touch } from './sweep.ts';
 
 /** The Node of a tree. Its children's command lines begin with this path. */
 export const PROGRAM = 'bin/tabern';
-/** Node's own mark: the byte after it says whether a program carries an application. */
-const FUSE = ['NODE_SEA_FUSE_', 'fce680ab2cc467b6e072b8b5df1996b2'].join('');
+/**
+ * Node's own mark: the byte after it says whether a program carries an application. In two parts,
+ * so that the loader's code, which is in the program, is no second one.
+ */
+export const FUSE = ['NODE_SEA_FUSE_', 'fce680ab2cc467b6e072b8b5df1996b2'].join('');
 const BURNT = `${FUSE}:1`;
 const WHOLE = '0'.charCodeAt(0);
 const CHUNK_BYTES = 8 * 1024 * 1024;

@@ -14,10 +14,9 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { equal, is, not, throws } from 'uvu/assert';
 import { pack } from '../../../gateway/binary/archive.ts';
-import { cacheRoot, ensureTree, PROGRAM, plainNode } from '../../../gateway/binary/cache.ts';
+import { cacheRoot, ensureTree, FUSE, PROGRAM, plainNode } from '../../../gateway/binary/cache.ts';
 import { tempDirectory, writeTree } from '../../support/temp.ts';
 
-const FUSE = ['NODE_SEA_FUSE_', 'fce680ab2cc467b6e072b8b5df1996b2'].join('');
 const FILES = { 'a.js': 'let a;\n', 'b/empty': '', 'b/run': '#!/bin/sh\n' };
 const test = suite('gateway/binary/cache');
 
