@@ -17,6 +17,7 @@ import {
   text,
 } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
+import type { TlsFiles } from './tls.ts';
 
 /**
  * In bytes, of a JSON body. Larger than any limit of core, so that core's own error is the one
@@ -135,6 +136,8 @@ export type GatewayConfig = {
   webhookCa: string | undefined;
   /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
   webhookAllow: BlockList;
+  /** TABERN_TLS_CERT_FILE and TABERN_TLS_KEY_FILE: https and wss; undefined for plain http. */
+  tls: TlsFiles | undefined;
   /** TABERN_METRICS_LISTEN: where GET /metrics answers; undefined for nowhere. */
   metricsListen: Place | undefined;
   logLevel: Level;
@@ -157,6 +160,7 @@ export function gatewayConfig(env: Env): GatewayConfig {
     gatewayToken: text(env, 'TABERN_GATEWAY_TOKEN'),
     webhookCa: certificates(env),
     webhookAllow: cidrs(env),
+    tls: tlsFiles(env),
     metricsListen: place(env, 'TABERN_METRICS_LISTEN'),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
@@ -169,6 +173,15 @@ function baseUrl(env: Env): string | undefined {
   const isBase = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
   if (!isBase) throw new ConfigError('TABERN_PUBLIC_URL must be an http or https address');
   return url.href.replace(/\/+$/, '');
+}
+
+/** Both or none. */
+function tlsFiles(env: Env): TlsFiles | undefined {
+  const certFile = text(env, 'TABERN_TLS_CERT_FILE');
+  const keyFile = text(env, 'TABERN_TLS_KEY_FILE');
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  throw new ConfigError('TABERN_TLS_CERT_FILE and TABERN_TLS_KEY_FILE go together: set both');
 }
 
 function certificates(env: Env): string | undefined {

@@ -27,13 +27,16 @@ export function websocketUrl(baseUrl: string): string {
 }
 
 /**
- * The address that this client used, for when TABERN_PUBLIC_URL is not set: plain HTTP, as we
- * listen. Its Host names nobody else's answer; one that is none gives the socket's own.
+ * The address that this client used, for when TABERN_PUBLIC_URL is not set: as we listen, and not
+ * as a proxy in front may. Its Host names nobody else's answer; one that is none gives the socket's
+ * own.
  */
 export function baseUrlOf({ req }: { req: IncomingMessage }): string {
+  const scheme = 'encrypted' in req.socket ? 'https' : 'http';
   const host = req.headers.host ?? '';
-  const url = /^[\w.:[\]-]+$/.test(host) ? URL.parse(`http://${host}`) : null;
+  const url = /^[\w.:[\]-]+$/.test(host) ? URL.parse(`${scheme}://${host}`) : null;
   if (url) return url.origin;
   const { localAddress = '127.0.0.1', localPort } = req.socket;
-  return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+  const own = localAddress.includes(':') ? `[${localAddress}]` : localAddress;
+  return `${scheme}://${own}:${localPort}`;
 }

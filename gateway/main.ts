@@ -5,7 +5,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -81,12 +87,12 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     metrics: parts.metrics,
     draining: draining.signal,
   });
-  const server = openServer(app.callback() as RequestListener, parts.times);
-  const tunnels = openTunnels({ ...parts, locate: locator(parts) });
+  const server = await openServer(app.callback() as RequestListener, config, parts);
+  const tunnels = openTunnels({ ...tunnelParts(config, parts), locate: locator(parts) });
   server.on('upgrade', tunnels.upgrade);
   server.listen(config.port, config.host);
   await once(server, 'listening');
-  const url = urlOf(server, config.host);
+  const url = urlOf(server, config);
   log.info({ url }, 'listening');
   const dispatcher = startDispatcher({
     client: clients.deliveries,
@@ -107,21 +113,22 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   return { url, close, [Symbol.asyncDispose]: close };
 }
 
-function openServer(listener: RequestListener, times = TIMES): Server {
+/** A connection over TLS is our own: another process could not read it. */
+function tunnelParts({ tls }: GatewayConfig, { handOver, ...parts }: GatewayParts) {
+  return { ...parts, ...(handOver && tls === undefined && { handOver }) };
+}
+
+async function openServer(
+  listener: RequestListener,
+  { tls }: GatewayConfig,
+  { times = TIMES, log }: GatewayParts,
+): Promise<Server> {
   const inFlight = new WeakMap<Socket, ServerResponse>();
-  const server = createServer({
-    // The whole of the longest request, an upload of a context; every other has a shorter time of
-    // its own, in body.ts and routes/.
-    requestTimeout: CONTEXT_TRANSFER_TIMEOUT_MS,
-    headersTimeout: times.headersMs,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: times.checkMs,
-    maxHeaderSize: HEADERS_MAX_BYTES,
-    // node answers a missing Host with an empty 400 of its own; app.ts answers it with ours.
-    requireHostHeader: false,
-    // Java's client asks for h2c with each request; only WebSockets leave HTTP here.
-    shouldUpgradeCallback: isWebSocket,
-  });
+  const options = optionsOf(times);
+  const server =
+    tls === undefined
+      ? createServer(options)
+      : await (await import('./tls.ts')).secureServer(tls, options, log);
   server.maxConnections = CONNECTIONS_MAX;
   server.timeout = times.idleMs;
   const serve: RequestListener = (request, response) => {
@@ -138,6 +145,22 @@ function openServer(listener: RequestListener, times = TIMES): Server {
     socket.end(rawAnswer(fault, randomUUID()));
   });
   return server;
+}
+
+function optionsOf(times: ServerTimes): ServerOptions {
+  return {
+    // The whole of the longest request, an upload of a context; every other has a shorter time of
+    // its own, in body.ts and routes/.
+    requestTimeout: CONTEXT_TRANSFER_TIMEOUT_MS,
+    headersTimeout: times.headersMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: times.checkMs,
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    // node answers a missing Host with an empty 400 of its own; app.ts answers it with ours.
+    requireHostHeader: false,
+    // Java's client asks for h2c with each request; only WebSockets leave HTTP here.
+    shouldUpgradeCallback: isWebSocket,
+  };
 }
 
 async function drain(server: Server): Promise<void> {
@@ -162,9 +185,9 @@ async function noticed(server: Server): Promise<void> {
   if (count > 0) await pause(NOTICE_MS);
 }
 
-function urlOf(server: Server, host: string): string {
+function urlOf(server: Server, { host, tls }: GatewayConfig): string {
   const { port } = server.address() as AddressInfo;
   const isEverywhere = host === '0.0.0.0' || host === '::';
   const name = isEverywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}`;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
 }

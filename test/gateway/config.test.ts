@@ -35,6 +35,8 @@ const WRONG: [string, string][] = [
   ['TABERN_PUBLIC_URL', 'tabern.example'],
   ['TABERN_PUBLIC_URL', 'ftp://tabern.example'],
   ['TABERN_WEBHOOK_CA', '/nowhere/ca.pem'],
+  ['TABERN_TLS_CERT_FILE', '/alone/cert.pem'],
+  ['TABERN_METRICS_LISTEN', 'localhost'],
   ['TABERN_WEBHOOK_ALLOW_CIDRS', '127.0.0.0/33'],
   ['TABERN_LOG_LEVEL', 'loud'],
 ];

@@ -15,7 +15,8 @@ const SEED = Number(process.env['TABERN_FUZZ_SEED'] ?? 7);
 const RAW_COUNT = 300;
 const HOST = `host: x\r\nx-svc-api-key: ${KEY}\r\n`;
 const END = 'connection: close\r\n\r\n';
-const CHUNKED = 'transfer-encoding: chunked\r\ncontent-type: application/json\r\n';
+const JSON_TYPE = 'content-type: application/json\r\n';
+const CHUNKED = `transfer-encoding: chunked\r\n${JSON_TYPE}`;
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, one]) => one);
 
@@ -145,7 +146,7 @@ test('who sends or reads slowly is cut, and keeps nobody else waiting', async ()
   };
   const starts = [
     'GET /v1/contexts HTTP/1.1\r\nhost: x\r\na: ',
-    `POST /v1/contexts HTTP/1.1\r\n${HOST}content-type: application/json\r\ncontent-length: 9\r\n\r\n{`,
+    `POST /v1/contexts HTTP/1.1\r\n${HOST}${JSON_TYPE}content-length: 9\r\n\r\n{`,
     `POST /v1/contexts HTTP/1.1\r\n${HOST}${CHUNKED}\r\n1\r\n`,
   ];
   const opening = starts.flatMap((bytes) => Array.from({ length: SLOW }, () => open(bytes)));
