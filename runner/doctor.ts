@@ -72,7 +72,8 @@ async function chrome(config: Config, jail: Jail, runDir: string): Promise<Findi
   try {
     const program = config.chrome === undefined ? {} : { program: config.chrome };
     const cacheDir = join(runDir, 'chromium');
-    ({ invocations: engine } = await findEngines({ cacheDir, log, ...program }));
+    const shellOnly = !jail.hasUnixSockets;
+    ({ invocations: engine } = await findEngines({ cacheDir, log, shellOnly, ...program }));
   } catch (error) {
     if (!(error instanceof ChromeNotFound)) throw error;
     return fail('chrome', error.message.split(': ')[0] ?? '', fix);

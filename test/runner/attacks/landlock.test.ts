@@ -1,7 +1,7 @@
-/** Every attack on the Landlock launcher. */
+/** Every attack that reaches for what is not its own, on the Landlock launcher. */
 import { suite } from 'uvu';
 import { addAttacks } from './suite.ts';
 
 const tests = suite('runner/attacks/landlock');
-addAttacks(tests, 'landlock');
+addAttacks(tests, 'landlock', false);
 tests.run();

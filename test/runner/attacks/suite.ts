@@ -7,10 +7,15 @@ import { KINDS } from './table/all.ts';
 
 type Tests = ReturnType<typeof suite>;
 
-/** Adds a test for each kind; `relayOf` gives a Chrome for the kind that attacks through one. */
-export function addAttacks(tests: Tests, launcher: Launcher): void {
+/** Two files for each launcher: together they would take a busy machine too long for one. */
+const HEAVY = ['Time and memory', 'Floods and forgery'];
+/** Needs a Chrome: browser.test.ts. */
+const BROWSER = 'Through its browser';
+
+/** Adds a test for each kind: the heavy ones, or the others. */
+export function addAttacks(tests: Tests, launcher: Launcher, isHeavy: boolean): void {
   for (const { title, attacks } of KINDS) {
-    if (title === BROWSER) continue;
+    if (title === BROWSER || HEAVY.includes(title) !== isHeavy) continue;
     tests(
       `${launcher}: ${title.toLowerCase()}: ${attacks.length} attacks are contained`,
       async () => {
@@ -19,8 +24,6 @@ export function addAttacks(tests: Tests, launcher: Launcher): void {
     );
   }
 }
-
-export const BROWSER = 'Through its browser';
 
 /** Runs them in one field; fails with every attack that is not contained. */
 export async function runAll(

@@ -1,0 +1,7 @@
+/** Every attack that takes time and memory, or floods, on the Landlock launcher. */
+import { suite } from 'uvu';
+import { addAttacks } from './suite.ts';
+
+const tests = suite('runner/attacks/landlock-load');
+addAttacks(tests, 'landlock', true);
+tests.run();
