@@ -12,13 +12,14 @@ const SCHEMA = fileURLToPath(new URL('../../core/store/sqlite/schema', import.me
 
 /** One project and webhook; an invocation that completed and was delivered, and one that failed. */
 const GOOD = `
-  INSERT INTO projects VALUES ('p', 'default', 900, 25, 1, 1);
+  INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
+    VALUES ('p', 'default', 900, 25, 1, 1);
   INSERT INTO blobs VALUES ('a', 'p', 'BUILD_ARCHIVE', 1, 'x', 1);
   INSERT INTO builds (id, project_id, entrypoint, archive_blob_id, status, created_at, updated_at,
     expires_at) VALUES ('b', 'p', 'index.ts', 'a', 'COMPLETED', 1, 1, 9);
   INSERT INTO functions VALUES ('f', 'p', 'trivial', 1, 1);
   INSERT INTO versions VALUES ('v', 'p', 'f', 'b', NULL, NULL, 1);
-  INSERT INTO queues VALUES ('invocation', 'p', 0, 0, 25, 3);
+  INSERT INTO queues (kind, project_id, cap, vtime) VALUES ('invocation', 'p', 25, 3);
   INSERT INTO webhooks (id, project_id, endpoint, endpoint_key, event_types, status, created_at,
     updated_at) VALUES ('w', 'p', 'https://e', 'https://e', '["functions.invocations.completed",
     "functions.invocations.failed"]', 'enabled', 1, 1);
