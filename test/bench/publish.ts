@@ -1,0 +1,44 @@
+/**
+ * `node test/bench/publish.ts [runs]`: how long `tabern publish` takes, the first time and again
+ * with the same lock file; and by hand, in the same run: `npm ci` and a bundle. Read the ratios.
+ */
+import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { bundle } from '../../runner/bundle.ts';
+import { shell, userProject } from '../support/journey.ts';
+import { boot } from '../support/stack.ts';
+import { show, timed } from './figures.ts';
+
+const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
+const RUNS = Number(process.argv[2] ?? 5);
+
+await using stack = await boot();
+await using project = userProject('title-bb');
+const where = {
+  cwd: project.path,
+  env: { TABERN_BASE_URL: stack.url, TABERN_API_KEY: stack.apiKey },
+};
+
+const first = await timed(1, publish);
+const again = await timed(RUNS, publish);
+const plain = await timed(RUNS, byHand);
+show('tabern publish, the first time', first, plain);
+show('tabern publish again, the same lock file', again, plain);
+show('by hand: npm ci (its cache is warm), then a bundle', plain);
+
+async function publish(): Promise<void> {
+  const { code, stderr } = await shell([process.execPath, BIN, 'publish', 'index.ts'], where);
+  if (code !== 0) throw new Error(stderr);
+}
+
+async function byHand(): Promise<void> {
+  rmSync(join(project.path, 'node_modules'), { recursive: true, force: true });
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund'];
+  await promisify(execFile)('npm', ['ci', ...flags], { cwd: project.path });
+  const outFile = join(project.path, 'bundle.mjs');
+  const { signal } = new AbortController();
+  await bundle({ root: project.path, entrypoint: 'index.ts', outFile, signal });
+}
