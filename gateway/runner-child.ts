@@ -39,11 +39,8 @@ const PASSED = new Set([
   'NODE_COMPILE_CACHE', // modules.js
 ]);
 /** Secrets that are none of its business: it has a token of its own. */
-const SECRETS = [
-  ...['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN', 'TABERN_OPERATOR_TOKEN'],
-  'TABERN_TLS_KEY',
-];
-const KEPT = SECRETS.flatMap((name) => [name, `${name}_FILE`]);
+const SECRETS = ['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN', 'TABERN_OPERATOR_TOKEN'];
+const KEPT = [...SECRETS.flatMap((name) => [name, `${name}_FILE`]), 'TABERN_TLS_KEY_FILE'];
 /** Exit codes that a restart cannot cure. */
 const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];
 

@@ -25,6 +25,14 @@ export const OF_SERVICE: readonly Setting[] = [
     says: 'the URL clients use when a proxy stands in front; printed at start',
   },
   {
+    ...{ name: 'TLS_CERT_FILE', roles: GATEWAY },
+    says: 'PEM file of the certificate, with those that lead to its root: https and wss',
+  },
+  {
+    ...{ name: 'TLS_KEY_FILE', roles: GATEWAY },
+    says: 'PEM file of its key; both are read again at SIGHUP',
+  },
+  {
     ...{ name: 'METRICS_LISTEN', roles: METERED },
     says: 'host:port of GET /metrics; nowhere when absent',
   },
