@@ -14,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { pack } from './archive.ts';
@@ -30,7 +30,7 @@ const MIB = 1024 * 1024;
 const { values } = parseArgs({
   options: { full: { type: 'boolean', default: false }, out: { type: 'string' } },
 });
-const out = values.out ?? join(ROOT, 'dist', values.full ? 'tabern-full' : 'tabern');
+const out = resolve(values.out ?? join(ROOT, 'dist', values.full ? 'tabern-full' : 'tabern'));
 mkdirSync(dirname(out), { recursive: true });
 // beside it, as a rename does not cross file systems
 const work = mkdtempSync(`${out}.`);
@@ -62,11 +62,11 @@ async function make(dir: string, withChrome: boolean): Promise<void> {
 
 /** A copy of the Node that runs this, with the loader and its assets inside. */
 async function inject(dir: string, main: string): Promise<string> {
-  const config = join(dir, 'sea.json');
   const blob = join(dir, 'sea.blob');
   const program = join(dir, 'program');
   const settings = {
-    main,
+    // relative: its stack traces shall not tell where it was made
+    main: relative(dir, main),
     output: blob,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
@@ -74,8 +74,8 @@ async function inject(dir: string, main: string): Promise<string> {
     execArgvExtension: 'none',
     assets: { index: join(dir, 'index.json'), archive: join(dir, 'archive') },
   };
-  writeFileSync(config, JSON.stringify(settings));
-  await run(process.execPath, ['--experimental-sea-config', config]);
+  writeFileSync(join(dir, 'sea.json'), JSON.stringify(settings));
+  await run(process.execPath, ['--experimental-sea-config', 'sea.json'], { cwd: dir });
   copyFileSync(process.execPath, program);
   chmodSync(program, 0o755);
   // before injection: it would take what was injected. 18 MB less; works as well without

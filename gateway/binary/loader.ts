@@ -2,7 +2,7 @@
  * What the single executable does: see that its files are unpacked, and become the Node that runs
  * them. The same process goes on, under its own pid, with its environment and streams.
  */
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { getAsset, getRawAsset } from 'node:sea';
@@ -32,14 +32,15 @@ function become(dir: string): void {
   const env = { ...process.env };
   if (existsSync(npm)) env['npm_execpath'] ||= npm;
   const program = join(dir, PROGRAM);
-  const words = ['tabern', join(dir, 'gateway/tabern.js'), ...process.argv.slice(2)];
   try {
-    process.execve?.(program, words, env);
+    accessSync(program, constants.X_OK);
   } catch (cause) {
     throw new CacheError(
-      `cannot run ${program}: ${(cause as Error).message}; ` +
-        'name a directory that is not mounted noexec in TABERN_CACHE_DIR',
+      `may not run ${program}: name a directory that is not mounted noexec in TABERN_CACHE_DIR`,
       { cause },
     );
   }
+  // does not return, and aborts when it fails
+  const words = ['tabern', join(dir, 'gateway/tabern.js'), ...process.argv.slice(2)];
+  process.execve?.(program, words, env);
 }

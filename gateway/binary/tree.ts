@@ -43,8 +43,18 @@ export function treeOf(options: {
     ...filesOf(compiled, ''),
     ...packages.flatMap((dir) => filesOf(dir, relative(root, dir)).filter(isKept)),
     ...(npm === undefined ? [] : filesOf(npm, 'lib/node_modules/npm').filter(isKept)),
-    { path: 'LICENSE', from: join(root, 'LICENSE'), isProgram: false },
+    ...licences(root),
   ];
+}
+
+/** Ours, and that of the Node that runs this, which the executable is. */
+function licences(root: string): TreeFile[] {
+  const ofNode = join(dirname(realpathSync(process.execPath)), '../LICENSE');
+  const all = [
+    { path: 'LICENSE', from: join(root, 'LICENSE'), isProgram: false },
+    { path: 'LICENSE.node', from: ofNode, isProgram: false },
+  ];
+  return all.filter(({ from }) => existsSync(from));
 }
 
 /** The directories of what package.json depends on, and what that depends on. */
