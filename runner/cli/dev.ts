@@ -175,10 +175,13 @@ async function invoke(
   const { built, signal: ending } = project;
   const session = built?.functions.get(name);
   if (!built || !session) throw new Error('no such function');
-  const late = AbortSignal.timeout((session.timeout ?? TIMEOUT_DEFAULT_S) * 1_000);
+  // ended with the run: what listens to AbortSignal.timeout lives until its time is over
+  const late = new AbortController();
+  const seconds = session.timeout ?? TIMEOUT_DEFAULT_S;
+  const timer = setTimeout(() => late.abort(), seconds * 1_000);
   const began = performance.now();
   say(`${plain(name)} started`);
-  const outcome = await machine.run({
+  const running = machine.run({
     bundle: built.bundle,
     functionName: name,
     params,
@@ -187,13 +190,14 @@ async function invoke(
       for (const line of lines) say(`  ${logText(line)}`);
     },
     warn: (message) => say(`  warning: ${plain(message)}`),
-    signal: AbortSignal.any([gone, ending, late]),
+    signal: AbortSignal.any([gone, ending, late.signal]),
   });
+  const outcome = await running.finally(() => clearTimeout(timer));
   if (outcome.type === 'result') {
     say(`${plain(name)} completed in ${sinceMs(began)} ms`);
     return { json: outcome.json };
   }
-  const failure = failureOf(outcome, late.aborted);
+  const failure = failureOf(outcome, late.signal.aborted);
   say(`${plain(name)} failed after ${sinceMs(began)} ms`);
   for (const line of failure.stackTrace) say(`  ${plain(line)}`);
   return { failure };
