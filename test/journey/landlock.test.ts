@@ -1,4 +1,4 @@
-/** The whole way on a machine that allows no namespaces: build, publish, invoke, with a real Chrome. */
+/** The whole way on a machine that allows no namespaces: build, invoke, with a real Chrome. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ended, invoke, publish } from '../support/functions.ts';

@@ -1,4 +1,4 @@
-/** The attacks as tests, for one launcher: each contained, its outcome true, the next run unharmed. */
+/** The attacks as tests, on one launcher: each contained, its outcome true, the next unharmed. */
 import type { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Attack, type Ending, endingOn, type Launcher, UNHARMED } from './attack.ts';

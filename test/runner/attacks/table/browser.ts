@@ -55,7 +55,8 @@ export const browser: readonly Attack[] = [
       await page('Runtime.evaluate', { expression:
         "document.body.innerHTML = '<input type=file>'" });
       const { root } = await page('DOM.getDocument');
-      const { nodeId } = await page('DOM.querySelector', { nodeId: root.nodeId, selector: 'input' });
+      const where = { nodeId: root.nodeId, selector: 'input' };
+      const { nodeId } = await page('DOM.querySelector', where);
       return done(await all({ form: async () => {
         await page('DOM.setFileInputFiles', { nodeId, files: ['/etc/passwd', params.secret] });
         return run("document.querySelector('input').files[0].text()");

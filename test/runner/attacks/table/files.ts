@@ -55,7 +55,8 @@ export const files: readonly Attack[] = [
     name: 'follow a link that it has made itself',
     body: `const { symlinkSync, readFileSync } = builtin('fs');
       const link = process.env.TMPDIR + '/link';
-      return all({ link: () => { symlinkSync('/etc/passwd', link); return readFileSync(link); } });`,
+      symlinkSync('/etc/passwd', link);
+      return all({ link: () => readFileSync(link) });`,
     ending: refused,
     hasControl: true,
   },

@@ -86,10 +86,11 @@ export const processes: readonly Attack[] = [
   },
   {
     name: 'kill or stop its own process by a signal',
-    body: `return all(Object.fromEntries(['SIGSTOP', 'SIGKILL'].map((signal) => [signal, async () => {
+    body: `const send = (signal) => () => {
         process.kill(process.pid, signal);
         throw new Error('nothing happened');
-      }])));`,
+      };
+      return all({ stop: send('SIGSTOP'), kill: send('SIGKILL') });`,
     ending: refused,
   },
   {
