@@ -51,7 +51,10 @@ export const FUNCTIONS: readonly Command[] = [
     says: 'print what an invocation printed',
     example: 'tabern logs 0198c0de-0000-7000-8000-000000000000',
     kind: 'project',
-    flags: [{ flags: '--build', says: 'the id is a build: print its log' }],
+    flags: [
+      { flags: '-f, --follow', says: 'print what comes, until its end' },
+      { flags: '--build', says: 'the id is a build: print its log' },
+    ],
     run: async ([id = ''], given) => (await import('../../runner/cli/logs.ts')).run(id, given),
   },
   {

@@ -1,5 +1,8 @@
-/** `tabern logs <id>`: the log of an invocation, or of a build with --build. */
-import { logLines, logText, openApi } from './api.ts';
+/**
+ * `tabern logs <id>`: the log of an invocation, or of a build with --build. With --follow what
+ * comes is printed as it comes, until the end of what prints it.
+ */
+import { type Api, type LogLine, logLines, logText, openApi } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
 
 export function run(argument: string, options: Options): Promise<number> {
@@ -8,9 +11,27 @@ export function run(argument: string, options: Options): Promise<number> {
 
 export async function logs(argument: string, options: Options, cli: Cli): Promise<number> {
   const noun = options['build'] === true ? 'builds' : 'invocations';
-  const path = `/v1/functions/${noun}/${encodeURIComponent(argument)}/logs`;
-  const answer = await openApi(cli).get(path);
-  if (options['json'] === true) cli.print(JSON.stringify(answer));
+  const path = `/v1/functions/${noun}/${encodeURIComponent(argument)}`;
+  const api = openApi(cli);
+  const isJson = options['json'] === true;
+  if (options['follow'] === true) {
+    const print = (line: LogLine) => cli.print(isJson ? JSON.stringify(line) : logText(line));
+    await follow(api, path, print);
+    return 0;
+  }
+  const answer = await api.get(`${path}/logs`);
+  if (isJson) cli.print(JSON.stringify(answer));
   else for (const line of logLines(answer)) cli.print(logText(line));
   return 0;
+}
+
+/** A line of JSON each, or of text. What is told after its end was there before it. */
+async function follow(api: Api, path: string, print: (line: LogLine) => void): Promise<void> {
+  let printed = 0;
+  await api.poll(path, async ({ status }) => {
+    const lines = logLines(await api.get(`${path}/logs`));
+    for (const line of lines.slice(printed)) print(line);
+    printed = Math.max(printed, lines.length);
+    return status !== 'PENDING' && status !== 'RUNNING';
+  });
 }

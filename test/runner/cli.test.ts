@@ -56,6 +56,19 @@ cli('cancel ends an invocation and prints where it stands', async () => {
   assert.match((error as Error).message, /^404 /);
 });
 
+cli('logs --follow prints each line once, and ends with what prints them', async () => {
+  const path = `/v1/functions/invocations/${ID}`;
+  const more = { ...LINE, message: 'more' };
+  await using remote = await service({
+    [`GET ${path}`]: ['PENDING', 'RUNNING', 'COMPLETED'].map((status) => ({ json: { status } })),
+    [`GET ${path}/logs`]: [[], [LINE], [LINE, more]].map((logs) => ({ json: { logs } })),
+  });
+  const people = terminal(remote.baseUrl);
+  assert.is(await logs(ID, { follow: true }, people.cli), 0);
+  assert.equal(people.out, [logText(LINE), logText(more)]);
+  assert.is(remote.seen.length, 6);
+});
+
 cli('params that are no object are refused before anything is sent', async () => {
   await using remote = await service({});
   for (const params of ['[1]', '"a"', 'null', '{']) {
