@@ -2,12 +2,16 @@
  * `tabern doctor`: is this machine, with these settings, fit to serve? A line for each check, with
  * what to do; the exit code is 1 when one of them fails.
  */
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { rm, statfs, writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
+import { get as getTls } from 'node:https';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { ConfigError, type Env } from '../../proto/env.ts';
 import { type Finding, fail, ok, warn } from '../../proto/findings.ts';
 import type { Given } from '../commands/command.ts';
@@ -21,6 +25,8 @@ const MIB = 1 << 20;
 /** In bytes. Ours: an upload is kept there while it arrives. */
 const TEMP_MIN_BYTES = 512 * MIB;
 const HEALTH_TIMEOUT_MS = 5_000;
+/** Ours: those that are renewed by a machine are so a month before. */
+const RENEW_WITHIN_MS = 14 * 86_400_000;
 const WIDTH = 11;
 
 /** Core's part, the runner's, and the gateway's own. */
@@ -58,10 +64,12 @@ async function* checkGateway(env: Env): AsyncGenerator<Finding> {
     return;
   }
   yield await port(config);
+  if (config.tls) yield certificate(config.tls.certFile, Date.now());
   yield await temp();
 }
 
-async function port({ host, port }: GatewayConfig): Promise<Finding> {
+async function port(config: GatewayConfig): Promise<Finding> {
+  const { host, port } = config;
   const place = `${host}:${port}`;
   const server = createServer();
   server.listen(port, host);
@@ -74,20 +82,39 @@ async function port({ host, port }: GatewayConfig): Promise<Finding> {
     if (code !== 'EADDRINUSE') {
       return fail('port', `cannot listen on ${place} (${code})`, 'set TABERN_HOST and TABERN_PORT');
     }
-    if (await isTabern(host, port)) return ok('port', `${place} is served by tabern`);
+    if (await isTabern(config)) return ok('port', `${place} is served by tabern`);
     return fail('port', `${place} is in use`, 'stop what uses it, or set TABERN_PORT');
   }
 }
 
-async function isTabern(host: string, port: number): Promise<boolean> {
-  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  const url = `http://${name.includes(':') ? `[${name}]` : name}:${port}/healthz`;
+/** Whether who listens there answers as we do. Our own certificate may name another host. */
+async function isTabern({ host, port, tls }: GatewayConfig): Promise<boolean> {
+  const hostname = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  const signal = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
+  const options = { hostname, port, path: '/healthz', signal, agent: false as const };
+  const call = tls ? getTls({ ...options, rejectUnauthorized: false }) : get(options);
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) });
-    const { status } = (await answer.json()) as { status?: unknown };
+    const [response] = (await once(call, 'response')) as [IncomingMessage];
+    const { status } = (await json(response)) as { status?: unknown };
     return status === 'ok';
   } catch {
     return false; // whatever it is, it does not answer as we do
+  } finally {
+    call.destroy();
+  }
+}
+
+/** Of the certificate that HTTP is served with. `at`: now. */
+export function certificate(certFile: string, at: number): Finding {
+  const fix = `renew ${certFile}, then \`kill -HUP\` the service`;
+  try {
+    const { validTo } = new X509Certificate(readFileSync(certFile));
+    const leftMs = Date.parse(validTo) - at;
+    const says = `good until ${new Date(validTo).toISOString().slice(0, 10)}`;
+    if (leftMs <= 0) return fail('tls', `no longer ${says}`, fix);
+    return leftMs < RENEW_WITHIN_MS ? warn('tls', says, fix) : ok('tls', says);
+  } catch (error) {
+    return fail('tls', `no certificate in ${certFile} (${(error as Error).message})`, fix);
   }
 }
 
