@@ -57,7 +57,7 @@ export function openEgress(options: Pick<Rules, 'allow'> & Partial<Rules> & { lo
         return;
       }
       hold(sockets, socket);
-      socket.allowHalfOpen = true; // who has said all still hears the answer
+      socket.allowHalfOpen = true; // in a tunnel, who has said all still hears the answer
       socket.setNoDelay(true);
       serve(way, socket).catch((error: unknown) => {
         log.error({ error: String(error) }, 'egress failed');
