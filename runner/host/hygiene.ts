@@ -5,10 +5,13 @@
  */
 import { closeSync, openSync } from 'node:fs';
 import process from 'node:process';
+import { MessagePort } from 'node:worker_threads';
 
 const PROTOTYPES: readonly object[] = [
   ...[Object, Function, Array, String, Number, Boolean, Symbol, BigInt, Date, RegExp, Error],
   ...[Map, Set, WeakMap, WeakSet, Promise, ArrayBuffer, Uint8Array, DataView],
+  // what a thread is given its runs with, and tells their outcomes with
+  ...[MessagePort, EventTarget],
 ].map((intrinsic) => intrinsic.prototype);
 const NAMESPACES: readonly object[] = [JSON, Math, Reflect, Object, Array, Promise, Number, String];
 const WATCHED = [...PROTOTYPES, ...NAMESPACES];

@@ -36,14 +36,18 @@ export type Field = AsyncDisposable & {
 };
 
 /** `relay`: where a handler's connect URL leads; nowhere when absent. */
-export async function openField(level: Launcher | 'none', relay?: Relay): Promise<Field> {
+export async function openField(
+  level: Launcher | 'none',
+  relay?: Relay,
+  runtime = node(),
+): Promise<Field> {
   await using opening = new AsyncDisposableStack();
   const machine = opening.use(await openMachine());
   const dir = await mkdtemp(join(tmpdir(), 'field-'));
   opening.defer(() => rm(dir, { recursive: true, force: true }));
   const jail = await openJail({ sandbox: level, log });
   const outlet = openOutlet({ allow: cidrList([]), log });
-  const hosts = openHosts({ jail, runtime: node(), runDir: dir, spares: 1, outlet, log });
+  const hosts = openHosts({ jail, runtime, runDir: dir, spares: 1, outlet, log });
   opening.use(hosts);
   let count = 0;
   const run = async (source: string, options: RunOptions): Promise<Ran> => {

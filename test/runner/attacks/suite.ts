@@ -1,6 +1,7 @@
 /** The attacks as tests, on one launcher: each contained, its outcome true, the next unharmed. */
 import type { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Runtime } from '../../../runner/runtime.ts';
 import { type Attack, type Ending, endingOn, type Launcher, UNHARMED } from './attack.ts';
 import { type Field, openField, type Ran, type Relay } from './field.ts';
 import { KINDS } from './table/all.ts';
@@ -30,8 +31,9 @@ export async function runAll(
   launcher: Launcher,
   attacks: readonly Attack[],
   relay?: Relay,
+  runtime?: Runtime,
 ): Promise<void> {
-  await using field = await openField(launcher, relay);
+  await using field = await openField(launcher, relay, runtime);
   assert.is(field.jail.level, launcher);
   const failed: string[] = [];
   for (const attack of attacks) {
