@@ -1,6 +1,6 @@
 /**
- * Attacks on hosts that Deno runs in the bubblewrap jail. Of memory and floods Deno has no limit of its
- * own: what the jail does about them is the same for both engines, and bwrap.test.ts has it.
+ * Attacks on hosts that Deno runs in the bubblewrap jail. Of memory and floods Deno has no limit of
+ * its own; what the jail and the supervisor do about those, bwrap.test.ts shows.
  */
 import { suite } from 'uvu';
 import { findRuntime } from '../../../runner/runtime.ts';
