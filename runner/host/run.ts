@@ -72,7 +72,7 @@ export function startRun(
       logs.add(said.line);
     } else if (said.type === 'exhausted') {
       isExhausted = true;
-      ender.abort();
+      settling ??= setTimeout(() => ender.abort(), SETTLE_MAX_MS);
     } else if (said.type === 'settled') {
       clearTimeout(settling);
       retired = said.retired;

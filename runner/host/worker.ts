@@ -52,7 +52,7 @@ export type Said =
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
   /** `fresh`: functions of its bundle that must not run where another run has been. */
-  /** Its run has left too much open: no outcome, and it shall be ended. */
+  /** Its run has left too much open: no outcome, and it ends. */
   | { type: 'exhausted' }
   | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };
 
@@ -68,6 +68,7 @@ type Definition = {
 
 delete process.env['NODE_COMPILE_CACHE']; // it has been read; a handler's environment is its own
 captureConsole();
+const exit = process.exit.bind(process);
 let loaded: Bundle | undefined;
 /** Ends the run that goes on by an error that nobody caught; none between runs. */
 let failRun: ((error: unknown) => void) | undefined;
@@ -94,7 +95,7 @@ export default async function run(task: Task): Promise<void> {
   sink.close();
   if (!hasDescriptors(task.file)) {
     post({ type: 'exhausted' });
-    await new Promise<never>(() => {}); // its end closes what it has opened
+    exit(); // by itself: a thread that is ended from outside is replaced before its files are closed
   }
   post(outcome);
 
