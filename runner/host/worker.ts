@@ -95,7 +95,7 @@ export default async function run(task: Task): Promise<void> {
   sink.close();
   if (!hasDescriptors(task.file)) {
     post({ type: 'exhausted' });
-    exit(); // by itself: a thread that is ended from outside is replaced before its files are closed
+    exit(); // who is ended from outside is replaced before its files are closed
   }
   post(outcome);
 
