@@ -130,7 +130,7 @@ test('as much as a run may print is taken; what comes after its outcome is not',
   assert.not(scene.isKilled());
 });
 
-test('a run that keeps its thread costs its host, once no other waits for its outcome', async () => {
+test('a run that keeps its thread costs its host, once no other is waited for', async () => {
   await using scene = await open();
   const [first] = await started(scene);
   const second = scene.run('j');
