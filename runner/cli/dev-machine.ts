@@ -58,7 +58,7 @@ export type DevMachine = AsyncDisposable & {
 
 /** Throws CliError with what the machine lacks. */
 export async function openDevMachine(env: Env): Promise<DevMachine> {
-  const dataDir = join(text(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'tabern');
+  const dataDir = join(text(env, 'XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'tabern/dev');
   const config = readConfig({
     ...env,
     ...SIZES,

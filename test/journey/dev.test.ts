@@ -85,7 +85,7 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
 
   is(dev.family().length > 2, true, 'a browser runs beside it');
   is(await dev.interrupt(), 0, said());
-  equal(readdirSync(join(dir.path, 'c', 'tabern', 'run')), []);
+  equal(readdirSync(join(dir.path, 'c', 'tabern', 'dev', 'run')), []);
   is(existsSync(join(project, '.browserbase')), false, 'nothing is written to the project');
 });
 
