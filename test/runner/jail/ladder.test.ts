@@ -1,6 +1,8 @@
 /** A process in the jail finds what it was given and nothing else. Runs the real bubblewrap. */
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -26,9 +28,9 @@ function makeRoom(): Room {
 async function evaluate(
   jail: Jail,
   script: string,
-  more: Partial<Pick<JailSpec, 'mounts' | 'env' | 'limits' | 'hasChildren'>> = {},
+  more: Partial<Pick<JailSpec, 'mounts' | 'env' | 'limits' | 'hasChildren' | 'ports'>> = {},
 ): Promise<{ said: unknown; code: number | null; signal: string | null; text: string }> {
-  const { mounts = [], env = () => ({}), limits = { files: 256 }, hasChildren } = more;
+  const { mounts = [], env = () => ({}), limits = { files: 256 }, hasChildren, ports = [] } = more;
   const jailed = jail.launch({
     argv: (at) => [at('/bin/node'), '-e', script],
     mounts: [...node, ...mounts],
@@ -37,6 +39,7 @@ async function evaluate(
     tmpBytes: 4 << 20,
     stdio: ['ignore', 'pipe', 'pipe'],
     nestedNamespaces: false,
+    ports,
     ...(hasChildren === undefined ? {} : { hasChildren }),
   });
   let text = '';
@@ -184,6 +187,21 @@ ladder('in bwrap nothing of the outside is reached', async () => {
     ['loopback', 'ECONNREFUSED'],
     ['lan', 'ENETUNREACH'],
   ]);
+});
+
+ladder('under landlock the named port of loopback is reached, and no other', async () => {
+  const servers = [createServer(), createServer()].map((server) => server.listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const [named, other] = servers.map((server) => (server.address() as AddressInfo).port);
+  const jail = await openJail({ sandbox: 'landlock', log });
+  const script = `const tried = (port) => new Promise((resolve) => {
+      const socket = require('net').connect(port, '127.0.0.1');
+      socket.on('connect', () => { socket.destroy(); resolve('done'); });
+      socket.on('error', ({ code }) => resolve(code)); });
+    Promise.all([tried(${named}), tried(${other})]).then((all) => ${print('all')})`;
+  const { said } = await evaluate(jail, script, { ports: [Number(named)] });
+  for (const server of servers) server.close();
+  assert.equal(said, ['done', 'EACCES']);
 });
 
 ladder('a program that is not there exits, and nothing is thrown', async () => {
