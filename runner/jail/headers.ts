@@ -11,8 +11,12 @@ export type Field = {
   value: string;
 };
 
-/** RFC 9110 7.6.1. `upgrade` too: a WebSocket goes through CONNECT. */
+/**
+ * RFC 9110 7.6.1. `upgrade` too: a WebSocket goes through CONNECT. `close` is reserved, for it would
+ * be listed by `Connection: close`.
+ */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'close',
   'connection',
   'keep-alive',
   'proxy-authenticate',

@@ -1,4 +1,5 @@
 /** HTTP/1.1 messages as the egress reads them: what it takes, what it refuses, where they end. */
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Body, chunkedBody, sizedBody } from '../../../runner/jail/body.ts';
@@ -149,6 +150,41 @@ http1('chunks that could be read in two ways are none', () => {
   ]) {
     for (const part of [1, 100]) assert.is(fed(chunkedBody(), text, part), undefined, text);
   }
+});
+
+/** Pieces that readers of HTTP disagree about, in any order. */
+const PIECES = [
+  ...['\r\n', '\n', '\r', ' ', '\t', ':', ',', ';', '\0', '\xff', 'a', '1', '\r\n '],
+  ...['Content-Length', 'Transfer-Encoding', 'chunked', 'Connection', 'close', 'X', 'identity'],
+  ...['\r\nContent-Length: 5', '\r\nTransfer-Encoding: chunked', '\r\nX: y', 'HTTP/1.1 200 OK'],
+];
+const anyHead = fc.array(fc.constantFrom(...PIECES), { maxLength: 20 }).map((all) => all.join(''));
+
+http1('what is written anew is read as the same message, whatever a site says', () => {
+  const isSame = (rest: string): void => {
+    const head = answerHead(`HTTP/1.1 200 OK${rest}\r\n\r\n`, 'GET');
+    if (head === undefined) return;
+    const again = answerHead(head.text, 'GET');
+    assert.is(again?.text, head.text);
+    assert.is(again?.isLast, head.isLast);
+    assert.is(again?.body.isOpenEnded, head.body.isOpenEnded);
+    assert.is(again?.body.isOver, head.body.isOver);
+  };
+  fc.assert(fc.property(anyHead, isSame), { numRuns: 5_000 });
+});
+
+http1('a request that is taken says one length at most, and nothing that a reader may cut', () => {
+  const isClear = (rest: string): void => {
+    const head = requestHead(`POST http://a/ HTTP/1.1${rest}\r\n\r\n`);
+    if (head === undefined) return;
+    const lines = head.fields.map(lineOf);
+    for (const line of lines) assert.match(line, /^[!-9;-~]+: [\t -~\x80-\xff]*$/);
+    const lengths = head.fields.filter(({ key }) =>
+      /^(content-length|transfer-encoding)$/.test(key),
+    );
+    assert.ok(lengths.length <= 1, lines.join());
+  };
+  fc.assert(fc.property(anyHead, isClear), { numRuns: 5_000 });
 });
 
 http1.run();
