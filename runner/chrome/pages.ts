@@ -1,8 +1,8 @@
 /**
  * The pages of one Chrome, numbered in order of their creation, popups included: the pageId of
  * logs, recordings and live views. Each has one session of our own, which all who watch pages
- * share. It is the root session's auto-attachment, which nobody else may use; clients have theirs
- * on sessions of their own and notice nothing.
+ * share. It hangs on the root session, whose auto-attachment nobody else may use; clients have
+ * theirs on sessions of their own and notice nothing.
  */
 import { openTargetSession, type TargetSession } from './attached.ts';
 import type { Chrome } from './launch.ts';
@@ -71,10 +71,8 @@ export function openPages({ pipe }: Pick<Chrome, 'pipe'>): Promise<Pages> {
 
 async function watch(pipe: Pipe): Promise<Pages> {
   const pages = new PageList(pipe);
-  await Promise.all([
-    pipe.call('Target.setDiscoverTargets', { discover: true, filter: PAGES_ONLY }),
-    pages.attachAll(),
-  ]);
+  await pipe.call('Target.setDiscoverTargets', { discover: true, filter: PAGES_ONLY });
+  await pages.attachAll();
   return pages;
 }
 
@@ -85,12 +83,15 @@ class PageList implements Pages {
   readonly #onPages = new Set<(page: Page) => void>();
   readonly #onChanges = new Set<() => void>();
   readonly #preparations: Preparation[] = [];
+  /** Targets whose attachment is under way. */
+  readonly #attaching = new Map<string, Promise<unknown>>();
   #front: string[] = []; // targets, the active one last
 
   constructor(pipe: Pipe) {
     this.#pipe = pipe;
     pipe.onEvent(({ method, params }) => {
       if (method === 'Target.attachedToTarget') this.#begin(params as Attachment);
+      else if (method === 'Target.targetCreated') this.#appear(params['targetInfo'] as Target);
       else if (method === 'Target.detachedFromTarget') this.#finish(String(params['sessionId']));
       else if (method === 'Target.targetInfoChanged') this.#tell(params['targetInfo'] as Target);
     });
@@ -99,13 +100,10 @@ class PageList implements Pages {
     });
   }
 
+  /** Those that are there; what opens later attaches as it appears. */
   async attachAll(): Promise<void> {
-    await this.#pipe.call('Target.setAutoAttach', {
-      autoAttach: true,
-      flatten: true,
-      waitForDebuggerOnStart: this.#preparations.length > 0,
-      filter: PAGES_ONLY,
-    });
+    const { targetInfos } = await this.#pipe.call('Target.getTargets', { filter: PAGES_ONLY });
+    await Promise.all((targetInfos as Target[]).map((target) => this.#attach(target)));
   }
 
   open(): Page[] {
@@ -135,7 +133,10 @@ class PageList implements Pages {
   async prepare(preparation: Preparation): Promise<void> {
     const before = [...this.#open.values()];
     this.#preparations.push(preparation);
-    await this.attachAll();
+    await this.#pipe.call('Target.setAutoAttach', {
+      ...{ autoAttach: true, flatten: true, waitForDebuggerOnStart: true },
+      filter: PAGES_ONLY,
+    });
     await Promise.all(before.map((page) => within(preparation(page))));
   }
 
@@ -149,6 +150,27 @@ class PageList implements Pages {
     if (this.#front.at(-1) === targetId || !this.#of(targetId)) return;
     this.#front = [...this.#front.filter((id) => id !== targetId), targetId];
     this.#changed();
+  }
+
+  /**
+   * By hand while nothing is to be prepared: where Chrome attaches by itself, a popup waits for its
+   * debugger, told so or not, and with it the script that opened it, for ever when no client lets it
+   * run (seen with Chromium 153, by a person in a live view).
+   */
+  #appear(target: Target): void {
+    if (this.#preparations.length === 0) void this.#attach(target);
+  }
+
+  /** A target that is gone is not attached to. */
+  async #attach({ targetId, type, subtype }: Target): Promise<void> {
+    if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
+    const wanted = { targetId, flatten: true };
+    const attached =
+      this.#attaching.get(targetId) ??
+      this.#pipe.call('Target.attachToTarget', wanted).catch(() => undefined);
+    this.#attaching.set(targetId, attached);
+    await attached;
+    this.#attaching.delete(targetId);
   }
 
   #begin({ sessionId, targetInfo, waitingForDebugger }: Attachment): void {

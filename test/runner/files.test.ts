@@ -1,7 +1,10 @@
 /** Files of a session in real Chromes: downloaded, uploaded, and an extension loaded. */
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { rm, symlink } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -16,6 +19,8 @@ import { type Lab, log, openLab, until } from './chrome/lab.ts';
 
 const test = suite('runner/files');
 const ENGINES = ['/usr/lib/chromium/chromium-headless-shell', '/usr/lib/chromium/chromium'];
+/** For Chrome, on a machine that is busy. */
+const LONG_MS = 60_000;
 const HOME = { allow: ['127.0.0.0/8'] };
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
@@ -66,6 +71,26 @@ async function fetchFile(page: Page, name: string, text: string): Promise<void> 
   })()`);
 }
 
+/** A download of which the end never comes. */
+async function startSlow() {
+  const server = createServer((_, response) => {
+    response.writeHead(200, {
+      ...{ 'content-type': 'application/octet-stream', 'content-length': '1000000' },
+      'content-disposition': 'attachment; filename=slow.bin',
+    });
+    response.write(Buffer.alloc(1_000));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
 const leftIn = ({ chrome }: Lab) => readdirSync(join(chrome.dir, 'downloads'));
 
 for (const program of ENGINES) {
@@ -102,6 +127,23 @@ for (const program of ENGINES) {
     await browser.close();
   });
 }
+
+test('a download that its client cancels is told, and nothing of it is kept', async () => {
+  await using lab = await openLab(HOME);
+  await using slow = await startSlow();
+  const { open, kept, warnings } = keeping();
+  const part = await open(lab.chrome);
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = firstPage(browser);
+  await page.goto(lab.siteUrl);
+  const begun = page.waitForEvent('download', { timeout: LONG_MS });
+  await page.evaluate(`location.href = ${JSON.stringify(slow.url)}`);
+  await (await begun).cancel();
+  await until(() => warnings.length > 0, 'it is told');
+  await part.end();
+  assert.equal([warnings, kept], [['the download of "slow.bin" was cancelled'], []]);
+  await browser.close();
+});
 
 test('what had just begun is waited for at the end', async () => {
   await using lab = await openLab(HOME);

@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPages } from '../../../runner/chrome/pages.ts';
 import { openLab, until } from './lab.ts';
+import { openRaw } from './raw.ts';
 
 const pages = suite('runner/chrome/pages');
 
@@ -39,6 +40,22 @@ pages('pages are numbered as they open, popups and other contexts too, and end',
   );
   await Promise.all([other.close(), after.close()]);
   await browser.close();
+});
+
+pages('a script that opens a popup goes on, though no client lets the popup run', async () => {
+  for (const launch of [{}, { program: '/usr/bin/chromium' }]) {
+    await using lab = await openLab({ allow: [], ...launch });
+    const list = await openPages(lab.chrome);
+    const raw = await openRaw(lab.connectUrl);
+    const page = await raw.attach();
+    const expression = `String(open('about:blank', '', 'width=640,height=480') !== null)`;
+    const asked = { expression, userGesture: true, returnByValue: true };
+    const { result } = await raw.call('Runtime.evaluate', asked, page);
+    assert.is((result as { value?: unknown }).value, 'true');
+    await until(() => list.open().length === 2, 'the popup is a page');
+    raw.socket.close();
+    await raw.closed;
+  }
 });
 
 pages('a page that a client brings to the front is the active one', async () => {

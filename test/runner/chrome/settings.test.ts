@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { allowing, keepToDomains } from '../../../runner/chrome/domains.ts';
 import { openPages } from '../../../runner/chrome/pages.ts';
 import { setViewport } from '../../../runner/chrome/viewport.ts';
+import { until } from '../../support/poll.ts';
 import { openLab } from './lab.ts';
 
 const settings = suite('runner/chrome/settings');
@@ -13,6 +14,11 @@ const ENGINES = [
   ['headless-shell', {}],
   ['chromium', { program: '/usr/bin/chromium' }],
 ] as const;
+
+async function targetsOf({ Target }: CDP.Client) {
+  const { targetInfos } = await Target.getTargets({});
+  return targetInfos.filter(({ type }) => type === 'page');
+}
 
 /** One client with a page of its own, and how to evaluate in any page. */
 async function openClient(connectUrl: string) {
@@ -50,6 +56,27 @@ for (const [name, launch] of ENGINES) {
       seen = await page.value(`JSON.stringify(${size})`);
     }
     assert.is(seen, '[1000,700]');
+    await client.close();
+  });
+
+  settings(`${name}: a popup keeps the size that its page gave it`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.1/32'], ...launch });
+    await setViewport(lab.chrome, await openPages(lab.chrome), { width: 1000, height: 700 });
+    const { client, first, attached } = await openClient(lab.connectUrl);
+    const opener = await attached(first);
+    const before = new Set((await targetsOf(client)).map(({ targetId }) => targetId));
+    const expression = `void open('about:blank', '', 'popup,width=640,height=480')`;
+    await opener.call('Runtime.evaluate', { expression, userGesture: true });
+    const isPopup = ({ targetId }: { targetId: string }) => !before.has(targetId);
+    const { targetId } = await until(async () => (await targetsOf(client)).find(isPopup));
+    const popup = await attached(targetId);
+    // Chromium gives windows of its own choice, 800 x 600, whatever a page asks for
+    const own = name === 'chromium' ? 800 : 640;
+    await until(async () => (await popup.value('innerWidth')) === own);
+    // a page that opens later has its size, and the popup still has its own
+    const later = await attached((await client.Target.createTarget({ url: 'about:blank' })).targetId);
+    await until(async () => (await later.value('innerWidth')) === 1000);
+    assert.is(await popup.value('innerWidth'), own);
     await client.close();
   });
 }
