@@ -6,6 +6,7 @@
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import type { Call, Definition, Handlers } from '../proto/rpc.ts';
+import { traced } from '../proto/trace.ts';
 import type { Authenticate, Caller } from './auth.ts';
 
 /** A project, by its key; `keyId` is the key's public part. */
@@ -88,7 +89,9 @@ export function logged<D extends Definition>(
         log.debug({ rpc: name, requestId: call.metadata['x-request-id'], ms, reason }, 'call');
       };
       try {
-        const answer = await handler(request, call);
+        const { traceparent } = call.metadata;
+        const run = async () => handler(request, call);
+        const answer = await traced({ name: `core ${name}`, traceparent }, run);
         note('OK');
         return answer;
       } catch (error) {

@@ -4,6 +4,7 @@ import type { Env } from '../proto/env.ts';
 import { Channel } from '../proto/grpc.ts';
 import { openLog } from '../proto/log.ts';
 import { remoteClients } from '../proto/services.ts';
+import { startTracing } from '../proto/trace.ts';
 import { gatewayConfig } from './config.ts';
 import { askedToEnd, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
@@ -15,6 +16,7 @@ import { gatewayTokenOf } from './token.ts';
  */
 export async function serveGateway(env: Env): Promise<number> {
   const asked = askedToEnd();
+  await startTracing();
   const config = gatewayConfig(env);
   const gatewayToken = gatewayTokenOf(config);
   const log = openLog({ role: 'gateway', level: config.logLevel });

@@ -3,12 +3,13 @@
  * What comes out is an answer with its request id, whatever happened.
  */
 import Router from '@koa/router';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
 import type { Clients } from '../proto/services.ts';
-import { auth, requestIdOf, type State } from './auth.ts';
+import { traced } from '../proto/trace.ts';
+import { auth, requestIdOf, type State, traceparentOf } from './auth.ts';
 import { checkDeclaredSize } from './body.ts';
 import {
   BODY_MAX_BYTES,
@@ -109,13 +110,24 @@ function opened(log: Log, draining: AbortSignal): Middleware<State> {
     ctx.state.requestId = requestIdOf(ctx.req);
     ctx.set({ ...SECURITY_HEADERS, 'x-request-id': ctx.state.requestId });
     ctx.res.once('finish', () => linger(ctx.req));
-    await next();
+    await spanned(ctx, next);
     // Or the client would send its next request into a connection that is about to close.
     if (draining.aborted) ctx.set('connection', 'close');
     const { method, path, status } = ctx;
     const ms = Math.round(performance.now() - startedAt);
     log.debug({ requestId: ctx.state.requestId, method, path, status, ms }, 'request');
   };
+}
+
+/** In a span, when spans are made; its name is the route's. */
+function spanned(ctx: Context, next: () => Promise<unknown>): Promise<void> {
+  const { method, req, state } = ctx;
+  return traced({ name: method, traceparent: traceparentOf(req) }, async (scope) => {
+    state['traceparent'] = scope.traceparent;
+    await next();
+    const route = String(ctx['_matchedRoute'] ?? 'none');
+    scope.note(`${method} ${route}`, { 'http.route': route, 'http.status_code': ctx.status });
+  });
 }
 
 function linger(request: Koa.Request['req']): void {

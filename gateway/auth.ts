@@ -25,6 +25,8 @@ const TRACE_PARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** What the middlewares of one request share. */
 export type State = {
   requestId: string;
+  /** Of the request's own span, when spans are made; else the client's stands. */
+  traceparent?: string | undefined;
   /**
    * How to call core for this request; `timeoutMs` beside the usual deadline for what takes longer.
    * Only under /v1.
@@ -66,14 +68,24 @@ export function auth(clients: Clients): Middleware<State> {
 /** What a call carries of its request. `key`: one that stands elsewhere than in a header. */
 export function callMetadata(
   request: IncomingMessage,
-  { requestId, key }: { requestId: string; key?: string | undefined },
+  {
+    requestId,
+    key,
+    traceparent = traceparentOf(request),
+  }: { requestId: string; key?: string | undefined; traceparent?: string | undefined },
 ): Record<string, string> {
-  const { traceparent } = request.headers;
   return {
     'x-svc-api-key': key === undefined ? keyOf(request) : checkedKey(key),
     'x-request-id': requestId,
-    ...(typeof traceparent === 'string' && TRACE_PARENT.test(traceparent) ? { traceparent } : {}),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
+}
+
+/** The client's, when it is one. */
+export function traceparentOf({ headers }: IncomingMessage): string | undefined {
+  const { traceparent } = headers;
+  const isOne = typeof traceparent === 'string' && TRACE_PARENT.test(traceparent);
+  return isOne ? traceparent : undefined;
 }
 
 /**

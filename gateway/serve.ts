@@ -6,6 +6,7 @@
 import { type Env, place } from '../proto/env.ts';
 import { type Log, openLog } from '../proto/log.ts';
 import type { Metrics } from '../proto/metrics.ts';
+import { startTracing } from '../proto/trace.ts';
 import { type GatewayConfig, gatewayConfig } from './config.ts';
 import { askedToEnd, coreFailure, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
@@ -22,6 +23,7 @@ type FirstStart = NonNullable<Core['firstStart']>;
  */
 export async function serve(env: Env): Promise<number> {
   const asked = askedToEnd();
+  await startTracing();
   const config = gatewayConfig(env);
   const log = openLog({ role: 'serve', level: config.logLevel });
   const metrics = await metricsOf(config.metricsListen, 'serve');
@@ -44,6 +46,7 @@ export async function serve(env: Env): Promise<number> {
 /** `tabern core`: core alone, on its socket. */
 export async function serveCore(env: Env): Promise<number> {
   const asked = askedToEnd();
+  await startTracing();
   const listen = place(env, 'TABERN_METRICS_LISTEN');
   const metrics = await metricsOf(listen, 'core');
   const { core, log } = await openCore(env, metrics);
