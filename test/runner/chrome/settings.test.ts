@@ -74,7 +74,9 @@ for (const [name, launch] of ENGINES) {
     const own = name === 'chromium' ? 800 : 640;
     await until(async () => (await popup.value('innerWidth')) === own);
     // a page that opens later has its size, and the popup still has its own
-    const later = await attached((await client.Target.createTarget({ url: 'about:blank' })).targetId);
+    const later = await attached(
+      (await client.Target.createTarget({ url: 'about:blank' })).targetId,
+    );
     await until(async () => (await later.value('innerWidth')) === 1000);
     assert.is(await popup.value('innerWidth'), own);
     await client.close();
