@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry spans, when an SDK was preloaded (`node --import ./tracing.js`): it leaves itself in
- * a global of the API. Else the API is not even loaded, and a traceparent passes as it came. Names
- * and attributes are routes and RPCs, never an id or what a tenant said.
+ * OpenTelemetry spans, when an SDK was preloaded (`node --import ./tracing.js`): it leaves itself
+ * in a global of the API. Else the API is not even loaded, and a traceparent passes as it came.
+ * Names and attributes are routes and RPCs, never an id or what a tenant said.
  */
 import type * as Api from '@opentelemetry/api';
 

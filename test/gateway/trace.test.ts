@@ -68,7 +68,7 @@ test('without an SDK a traceparent passes as it came, and a wrong one does not',
   assert.is(await traced({ name: 'a', traceparent: 'p' }, async (scope) => scope.traceparent), 'p');
 });
 
-test('with one, core is called below the span of the request, which is below the client', async () => {
+test('with one, core is called below the request, and that below the client', async () => {
   const ended: Made[] = [];
   trace.setGlobalTracerProvider(provider(ended));
   await startTracing();
