@@ -51,9 +51,9 @@ export type Said =
   | { type: 'result'; json: string | undefined }
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
-  /** `fresh`: functions of its bundle that must not run where another run has been. */
   /** Its run has left too much open: no outcome, and it ends. */
   | { type: 'exhausted' }
+  /** `fresh`: functions of its bundle that must not run where another run has been. */
   | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };
 
 /** A bundle, as runner/sdk/registry.ts makes it. */
