@@ -154,8 +154,8 @@ class PageList implements Pages {
 
   /**
    * By hand while nothing is to be prepared: where Chrome attaches by itself, a popup waits for its
-   * debugger, told so or not, and with it the script that opened it, for ever when no client lets it
-   * run (seen with Chromium 153, by a person in a live view).
+   * debugger, told so or not, and with it the script that opened it: for ever, when no client lets
+   * it run (seen with Chromium 153; nobody does for a person in a live view).
    */
   #appear(target: Target): void {
     if (this.#preparations.length === 0) void this.#attach(target);

@@ -1,10 +1,7 @@
 /** Files of a session in real Chromes: downloaded, uploaded, and an extension loaded. */
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { rm, symlink } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -15,6 +12,7 @@ import { must } from '../../proto/must.ts';
 import { type DownloadsOptions, downloads } from '../../runner/downloads.ts';
 import { uploads } from '../../runner/uploads.ts';
 import { faultOf } from '../support/fault.ts';
+import { startSlow } from '../support/slow.ts';
 import { type Lab, log, openLab, until } from './chrome/lab.ts';
 
 const test = suite('runner/files');
@@ -69,26 +67,6 @@ async function fetchFile(page: Page, name: string, text: string): Promise<void> 
     link.download = ${JSON.stringify(name)};
     link.click();
   })()`);
-}
-
-/** A download of which the end never comes. */
-async function startSlow() {
-  const server = createServer((_, response) => {
-    response.writeHead(200, {
-      ...{ 'content-type': 'application/octet-stream', 'content-length': '1000000' },
-      'content-disposition': 'attachment; filename=slow.bin',
-    });
-    response.write(Buffer.alloc(1_000));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
 }
 
 const leftIn = ({ chrome }: Lab) => readdirSync(join(chrome.dir, 'downloads'));
