@@ -30,6 +30,11 @@ import { outcomeOf, type RunOutcome, UNSAID } from './run-outcome.ts';
  * design/sandbox.md 3.
  */
 const KILL_AFTER_MS = 1_000;
+/**
+ * Of memory in use at the end of a run: who has so much takes no more runs. Ours: one that came to
+ * its limit (RLIMIT_DATA) has about 1,100 MiB, and the next run may crash it (seen).
+ */
+const RECYCLED_BYTES = 768 * 2 ** 20;
 /** What a run's log may have, and the line that says that it is cut. */
 const PRINTED_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
 
@@ -71,6 +76,8 @@ type Parts = {
   log: Log;
   /** What the process itself printed last. */
   tail: () => string;
+  /** In bytes, what it uses now. */
+  memory: () => number;
 };
 
 /** One host from its first frame to its end. */
@@ -195,6 +202,7 @@ export class Conversation implements HostProcess {
       this.#over(message.id, running, running.isAborted ? { type: 'aborted' } : UNSAID);
     } else if (running.isSettled) this.kill('it told a second outcome');
     else {
+      if (this.#parts.memory() > RECYCLED_BYTES) this.#isUsable = false;
       running.settle(running.isAborted ? { type: 'aborted' } : outcomeOf(message));
       const cause = 'an invocation kept its thread after its outcome';
       running.timer ??= setTimeout(() => this.#retire(cause), KILL_AFTER_MS);

@@ -15,7 +15,7 @@ import type { Isolation } from './host/worker.ts';
 import { hostSpec } from './host-spec.ts';
 import { type Outlet, openWays, type Ways } from './host-ways.ts';
 import type { Jail, Jailed } from './jail/ladder.ts';
-import { watchMemory } from './jail/memory.ts';
+import { memoryOf, watchMemory } from './jail/memory.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load may need seconds. */
@@ -63,7 +63,9 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   }
 }
 
-type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail'> & { ways: Ways };
+type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail' | 'memory'> & {
+  ways: Ways;
+};
 
 async function connected(parts: Parts): Promise<HostProcess> {
   const { jailed, ways, log } = parts;
@@ -79,7 +81,9 @@ async function connected(parts: Parts): Promise<HostProcess> {
   early.catch(() => {}); // it may also end after the start, when nobody waits here any more
   const over = AbortSignal.timeout(START_TIMEOUT_MS);
   const socket = await Promise.race([ways.control(jailed.child, over), early]);
-  const host = new Conversation({ ...parts, tail }, socket);
+  const { pid } = jailed.child;
+  const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));
+  const host = new Conversation({ ...parts, tail, memory }, socket);
   await Promise.race([
     host.ready,
     early,

@@ -30,7 +30,7 @@ type Scene = AsyncDisposable & {
   isKilled(): boolean;
 };
 
-async function open(): Promise<Scene> {
+async function open(memoryBytes = 0): Promise<Scene> {
   const dir = await mkdtemp(join(tmpdir(), 'talk-'));
   const bundle = { path: join(dir, 'b'), sha256: 'b' };
   await writeFile(bundle.path, '');
@@ -55,6 +55,7 @@ async function open(): Promise<Scene> {
       ended: exited.promise.then(() => undefined),
       log: { warn: (facts: { cause: string }) => warnings.push(facts.cause) } as unknown as Log,
       tail: () => '',
+      memory: () => memoryBytes,
     },
     ours,
   );
@@ -144,6 +145,20 @@ test('a run that keeps its thread costs its host, once no other is waited for', 
   await scene.host.ended;
   assert.ok(scene.isKilled());
   assert.equal(scene.warnings, []);
+});
+
+test('a host that uses much memory at the end of a run takes no more runs', async () => {
+  for (const [bytes, isUsable] of [
+    [700 * 2 ** 20, true],
+    [800 * 2 ** 20, false],
+  ] as const) {
+    await using scene = await open(bytes);
+    const [running] = await started(scene);
+    scene.say(result);
+    assert.equal(await running, result);
+    assert.is(scene.host.isUsable(), isUsable);
+    assert.not(scene.isKilled(), 'who holds it lets it go');
+  }
 });
 
 test('a host whose runs are all told may end without a warning', async () => {
