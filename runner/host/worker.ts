@@ -13,6 +13,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { MessagePort } from 'node:worker_threads';
+import { hideOwnEnv } from './config.ts';
 import { captureConsole, LineSink, printingTo } from './console.ts';
 import { explain, stringify } from './errors.ts';
 import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
@@ -66,7 +67,7 @@ type Definition = {
   config?: { isolation?: unknown };
 };
 
-delete process.env['NODE_COMPILE_CACHE']; // it has been read; a handler's environment is its own
+hideOwnEnv();
 captureConsole();
 const exit = process.exit.bind(process);
 let loaded: Bundle | undefined;

@@ -21,7 +21,7 @@ async function refusalOf(files: Record<string, string>): Promise<string> {
   throw new Error('it was not refused');
 }
 
-test('deno.json, or deno.jsonc with comments and commas, has a map; another project has none', async () => {
+test('deno.json or deno.jsonc, with comments and commas, has a map', async () => {
   assert.is(await importsOf({ 'index.ts': '' }), undefined);
   assert.equal(await importsOf({ 'deno.json': '{}' }), {});
   const text = `{ // a comment with "quotes"

@@ -1,4 +1,4 @@
-/** Builds of projects without a package.json: what their imports name is installed, or says why not. */
+/** Builds of projects without a package.json: what imports name is installed, or says why not. */
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -111,7 +111,7 @@ test('a jsr package that cannot be had fails the build and says what to do', asy
   assert.match(failure?.message ?? '', /use packages of npm$/);
 });
 
-test('a package.json is what counts where there is one; without imports nothing is made', async () => {
+test('a package.json counts alone; without imports none is made', async () => {
   const deno = { 'deno.json': '{"imports": {"one": "npm:one@1"}}' };
   const { made, said } = await prepared({ ...deno, 'package.json': '{}' });
   assert.equal([made, said], ['{}', '']);
