@@ -37,7 +37,9 @@ const REQUEST_END = '\r\n\r\n';
 const ANSWER_END = /\n\r?\n$/;
 /** A value that goes on in the next line (RFC 9112 5.2): nobody writes that any more. */
 const FOLD = /\r?\n[ \t]+/g;
-const CHUNKED: Field = { name: 'Transfer-Encoding', key: 'transfer-encoding', value: 'chunked' };
+const LENGTH = 'content-length';
+const CODING = 'transfer-encoding';
+const CHUNKED: Field = { name: 'Transfer-Encoding', key: CODING, value: 'chunked' };
 /** The answer to an upgrade, which nobody asks for here. */
 const SWITCHING = 101;
 const [LF, CR] = [10, 13];
@@ -62,14 +64,16 @@ export function requestHead(text: string): RequestHead | undefined {
   const [first = '', ...lines] = text.slice(0, -REQUEST_END.length).split('\r\n');
   const [, method, target, version] = REQUEST_LINE.exec(first) ?? [];
   const fields = lines.map(fieldOf).filter((field) => field !== undefined);
-  const codings = valuesOf(fields, 'transfer-encoding');
-  const sizes = valuesOf(fields, 'content-length');
+  const codings = valuesOf(fields, CODING);
+  const sizes = valuesOf(fields, LENGTH);
   // with several, who is behind us might take the other one's word (RFC 9112 6.3, 11.2)
   const body = codings.length + sizes.length > 1 ? undefined : bodyOf(codings, sizes, NO_BODY);
   const isWhole = fields.length === lines.length && body !== undefined;
   if (!isWhole || !method || !target || !version) return undefined;
-  const passed = forwarded(fields).filter(({ key }) => key !== 'host');
+  const passed = forwarded(fields).filter(({ key }) => key !== 'host' && key !== LENGTH);
+  // written anew: one that `Connection` lists would be dropped, and its body read as a request
   if (codings.length > 0) passed.push(CHUNKED);
+  for (const value of sizes) passed.push({ name: 'Content-Length', key: LENGTH, value });
   const isLast = version === 'HTTP/1.0' || saysClose(fields);
   return { method, target, version, fields: passed, body, isLast };
 }
@@ -81,8 +85,9 @@ export function answerHead(text: string, method: string): AnswerHead | undefined
   const code = Number(status);
   // what is no header is left out: then it means nothing to the client either
   const fields = lines.map(fieldOf).filter((field) => field !== undefined);
-  const codings = valuesOf(fields, 'transfer-encoding');
-  const sizes = codings.length > 0 ? [] : [...new Set(valuesOf(fields, 'content-length'))];
+  // seen of sites that set it themselves behind a server that does
+  const codings = [...new Set(valuesOf(fields, CODING).map((value) => value.toLowerCase()))];
+  const sizes = codings.length > 0 ? [] : [...new Set(valuesOf(fields, LENGTH))];
   const framed = bodyOf(codings, sizes, OPEN_ENDED);
   const isAnswer = minor !== undefined && code !== SWITCHING && ANSWER_END.test(text);
   if (!isAnswer || framed === undefined) return undefined;
@@ -91,7 +96,7 @@ export function answerHead(text: string, method: string): AnswerHead | undefined
   const isLast = code >= 200 && (minor === '0' || saysClose(fields) || body.isOpenEnded);
   const written = [`HTTP/1.1 ${status} ${reason}`];
   for (const field of forwarded(fields)) {
-    if (field.key !== 'content-length') written.push(lineOf(field));
+    if (field.key !== LENGTH) written.push(lineOf(field));
   }
   if (codings.length > 0) written.push(lineOf(CHUNKED));
   for (const size of sizes) written.push(`Content-Length: ${size}`);

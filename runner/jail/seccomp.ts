@@ -58,12 +58,12 @@ const PROCESSES: readonly Syscall[] = [
   ...(['fork', 'vfork', 'execveat', 'pidfd_open', 'capset', 'mbind', 'set_mempolicy'] as const),
   ...(['set_mempolicy_home_node', 'migrate_pages', 'move_pages'] as const),
 ];
-/** Landlock does not judge them, and they reach what belongs to the same user. */
 /** Landlock keeps signals within the jail: one that has children may need them. */
 const BARE_ALONE: readonly Syscall[] = [
   ...(['kill', 'tkill', 'tgkill', 'rt_sigqueueinfo', 'rt_tgsigqueueinfo'] as const),
   ...(['pidfd_send_signal', 'socketpair'] as const),
 ];
+/** Landlock does not judge them, and they reach what belongs to the same user. */
 const BARE: readonly Syscall[] = [
   ...(['listen', 'chmod', 'fchmod', 'fchmodat'] as const),
   ...(['fchmodat2', 'chown', 'lchown', 'fchown', 'fchownat', 'utime', 'utimes'] as const),
