@@ -50,6 +50,13 @@ const TOOLS: readonly Tool[] = [
 const OF_A_RUN =
   /^(?:npm_(?!config_(?:registry|userconfig|globalconfig|cafile)$)|TABERN_|NODE_ENV$)/;
 
+/**
+ * Their starters install the newest packages of others: here those of one day, so that what somebody
+ * publishes tomorrow changes nothing. npm takes a date, pnpm an age in minutes.
+ */
+const DAY_MS = Date.parse('2026-11-20T00:00:00Z');
+const ageMinutes = () => Math.max(0, Math.floor((Date.now() - DAY_MS) / 60_000));
+
 /** Nothing is told to their makers, nothing is looked up, nothing is written to the home. */
 function quiet(home: string): Record<string, string> {
   const given = Object.entries(process.env).filter(([name]) => !OF_A_RUN.test(name));
@@ -59,6 +66,8 @@ function quiet(home: string): Record<string, string> {
     PATH: `${BIN}:${process.env['PATH']}`,
     HOME: home,
     npm_config_update_notifier: 'false',
+    npm_config_before: new Date(DAY_MS).toISOString(),
+    npm_config_minimum_release_age: String(ageMinutes()),
     DO_NOT_TRACK: '1',
     BB_DISABLE_UPDATE_CHECK: '1',
     BROWSERBASE_FUNCTIONS_DEV_STARTUP_TIMEOUT_MS: String(PATIENCE_MS),
