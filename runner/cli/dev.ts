@@ -54,7 +54,10 @@ async function dev({ argument, options, signal }: Job, terminal: Terminal, env: 
     has: (name) => project.built?.functions.has(name) === true,
     run: (name, params, gone) => invoke({ name, params, gone }, { project, machine, terminal }),
   });
-  await using _watch = await watchSources(terminal.cwd, () => void project.build());
+  await using _watch = await watchSources(terminal.cwd, {
+    onChange: () => void project.build(),
+    onLost: (message) => terminal.say(`warning: ${message}`),
+  });
   await project.build();
   terminal.print(`listening on ${server.url}`);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));

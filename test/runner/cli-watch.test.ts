@@ -1,5 +1,5 @@
 /** Changes of sources, as an editor and a checkout make them. */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -12,8 +12,11 @@ const watching = suite('runner/cli/watch');
 watching('tells of a change, of one in a new folder, and of a file put in place', async () => {
   await using project = directory({ 'index.ts': '1', 'lib/a.ts': '1' });
   let told = 0;
-  await using _watch = await watchSources(project.path, () => {
-    told += 1;
+  await using _watch = await watchSources(project.path, {
+    onChange: () => {
+      told += 1;
+    },
+    onLost: assert.unreachable,
   });
   const path = (name: string) => join(project.path, name);
   const tells = async (change: () => void) => {
@@ -24,17 +27,30 @@ watching('tells of a change, of one in a new folder, and of a file put in place'
   await tells(() => writeFileSync(path('index.ts'), '2'));
   await tells(() => writeFileSync(path('lib/a.ts'), '2'));
   await tells(() => mkdirSync(path('new')));
-  // its folder is looked for after the change: until then it may not be heard
-  await until(async () => {
-    const before = told;
-    writeFileSync(path('new/b.ts'), String(before));
-    return await until(() => told > before, 500).catch(() => false);
-  });
+  await tells(() => writeFileSync(path('new/b.ts'), '1'));
   await tells(() => {
     writeFileSync(path('lib/.a.swp'), '3');
     renameSync(path('lib/.a.swp'), path('lib/a.ts'));
   });
   await tells(() => rmSync(path('new'), { recursive: true }));
+});
+
+watching('tells of what is in a folder that took the place of another', async () => {
+  await using project = directory({ 'lib/a.ts': '1' });
+  const lib = join(project.path, 'lib');
+  let seen = '';
+  await using _watch = await watchSources(project.path, {
+    onChange: () => {
+      seen = readFileSync(join(lib, 'a.ts'), 'utf8');
+    },
+    onLost: assert.unreachable,
+  });
+  rmSync(lib, { recursive: true });
+  mkdirSync(lib);
+  writeFileSync(join(lib, 'a.ts'), '2');
+  await until(() => seen === '2');
+  writeFileSync(join(lib, 'a.ts'), '3');
+  await until(() => seen === '3');
 });
 
 watching('dependencies, hidden folders and what is built are not looked into', async () => {
