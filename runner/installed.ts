@@ -139,14 +139,14 @@ async function sweep(store: Store): Promise<void> {
     const gone = store.aside();
     await rename(path, gone).catch(orMissing); // who begins to use it now finds nothing, not half
     await rm(gone, { recursive: true, force: true, maxRetries: 3 });
-    await rmdir(join(store.dir, project)).catch(orThere);
+    await rmdir(join(store.dir, project)).catch(orLeft);
   }
 }
 
 /** Of all that decides what is installed: package.json, the lock, who installs, and where. */
 async function keyOf(root: string, installer: readonly string[]): Promise<string | undefined> {
   const files = ['package.json', ...LOCKS].map((name) =>
-    readFile(join(root, name), 'utf8').catch(orMissing),
+    readFile(join(root, name), 'utf8').catch(orNoFile),
   );
   const [project, ...locks] = await Promise.all(files);
   const texts = [project, ...locks];
@@ -188,7 +188,8 @@ async function linkFile(from: string, to: string): Promise<void> {
 async function entriesOf(dir: string): Promise<Entry[]> {
   const found: Entry[] = [];
   for (const project of await readdir(dir)) {
-    for (const name of await readdir(join(dir, project))) {
+    // another build may have removed the last of a project
+    for (const name of (await readdir(join(dir, project)).catch(orNoFile)) ?? []) {
       const [, bytes] = ENTRY.exec(name) ?? [];
       const path = join(dir, project, name);
       const stat = bytes === undefined ? undefined : await lstat(path).catch(orMissing);
@@ -200,6 +201,16 @@ async function entriesOf(dir: string): Promise<Entry[]> {
 
 function orMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
+}
+
+/** Nothing is there, or a file for a directory, or the other way round. */
+function orNoFile(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOTDIR' && error.code !== 'EISDIR') orMissing(error);
+}
+
+/** Of a directory to remove: it holds more, or is gone. */
+function orLeft(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') orThere(error);
 }
 
 /** Something is there already: another build of the project was first. */

@@ -1,5 +1,13 @@
 /** What installs leave for the next build of the same project: what is kept, for whom, how long. */
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -89,6 +97,17 @@ for (const [what, files] of [
     assert.is(await (await open(dir.path)).keyOf(one.path, NPM), undefined);
   });
 }
+
+kept(
+  'a folder for a lock file fixes nothing, a file among the projects is left alone',
+  async () => {
+    await using dir = tempDirectory();
+    await using one = directory({ 'package.json': '{}', 'pnpm-lock.yaml/a': '' });
+    writeFileSync(join(dir.path, 'stray'), '');
+    assert.is(await (await open(dir.path)).keyOf(one.path, NPM), undefined);
+    assert.ok(existsSync(join(dir.path, 'stray')));
+  },
+);
 
 kept('without a lock file nothing is fixed', async () => {
   await using dir = tempDirectory();
