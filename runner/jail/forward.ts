@@ -44,16 +44,20 @@ export async function forward(
   if ('code' in target) return refuse(socket, target);
   const head = headFor(request, target);
   let outcome: Outcome = 'silent';
-  for (let isAgain = true; isAgain && outcome === 'silent'; ) {
+  while (outcome === 'silent') {
     const far = await farFor(target, client, options);
     if (client.line.isOver) return false;
     if (far === undefined) break;
-    // a kept connection that the site closed at that moment says nothing about the site
-    isAgain = far.isUsed && isSafe(request);
+    const wasUsed = far.isUsed;
     far.isUsed = true;
     outcome = await exchange(request, head, { client, far });
     far.count();
-    if (outcome === 'silent') far.line.socket.destroy();
+    if (outcome !== 'silent') break;
+    far.line.socket.destroy();
+    if (!wasUsed) break;
+    // a kept connection that the site closed at that moment says nothing about the site: asked
+    // again here, or by the client, whose connection ends the same way
+    if (!isSafe(request)) outcome = 'broken';
   }
   if (outcome === 'silent') {
     return refuse(socket, { code: 502, why: `${target.host} does not answer` });
@@ -76,8 +80,9 @@ async function farFor(
   { adopt }: ForwardOptions,
 ): Promise<Far | undefined> {
   const { far } = client;
-  // what a site says unasked is no answer to the next request
-  const isFit = far && !far.line.socket.destroyed && !far.line.hasMore;
+  const isOpen = far !== undefined && !far.line.socket.destroyed;
+  // what a site says unasked, or before it has read, is no answer to the next request
+  const isFit = isOpen && !far.line.hasMore && far.line.socket.writableLength === 0;
   if (isFit && isSamePlace(far.target, target)) return far;
   far?.line.socket.destroy();
   client.far = undefined;
@@ -116,7 +121,8 @@ async function answer(site: Line, client: Line, method: string): Promise<Outcome
 
 /** As it goes to the site, or to the proxy that asks the site. */
 function headFor({ method, version, fields, isLast }: RequestHead, { url, via }: Target): string {
-  const path = url.pathname + url.search;
+  // not `search`: it leaves out the question mark of an empty query
+  const path = url.href.slice(url.origin.length).replace(/#.*$/, '');
   const isAsked = via?.upstream.protocol === 'http';
   const lines = [`${method} ${isAsked ? url.origin + path : path} ${version}`, `Host: ${url.host}`];
   for (const field of fields) lines.push(lineOf(field));

@@ -12,8 +12,8 @@ export type Field = {
 };
 
 /**
- * RFC 9110 7.6.1. `upgrade` too: a WebSocket goes through CONNECT. `close` is reserved, for it would
- * be listed by `Connection: close`.
+ * RFC 9110 7.6.1. `upgrade` too: a WebSocket goes through CONNECT. `close` is reserved, for it
+ * would be listed by `Connection: close`.
  */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'close',

@@ -51,7 +51,10 @@ export class Line {
     return promise;
   }
 
-  /** Writes `head`, then the body as it comes. False when that does not come whole. */
+  /**
+   * Writes `head`, then the body as it comes, and waits until it has gone: who does not read is not
+   * filled with short messages either. False when the body does not come whole.
+   */
   async pass(head: string, body: Body, to: Socket): Promise<boolean> {
     const first = this.#held;
     this.#held = undefined;
@@ -60,7 +63,9 @@ export class Line {
     // one write, and so one packet, for a short message
     to.write(first === undefined || taken === 0 ? head : joined(head, first, taken), 'latin1');
     this.#hold(first?.subarray(taken));
-    return body.isOver || (await this.#passRest(body, to));
+    const isWhole = body.isOver || (await this.#passRest(body, to));
+    if (to.writableLength > 0) await gone(to);
+    return isWhole;
   }
 
   /** Somebody else reads it from now on: gives what has come and was not read. */
@@ -130,6 +135,13 @@ export class Line {
     this.#isOver = true;
     this.#sink?.(undefined);
   };
+}
+
+/** All that was written there has gone, or never will. */
+function gone(to: Socket): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  to.write('', () => resolve());
+  return promise;
 }
 
 function joined(head: string, bytes: Buffer, count: number): Buffer {
