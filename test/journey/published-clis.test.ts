@@ -51,8 +51,8 @@ const OF_A_RUN =
   /^(?:npm_(?!config_(?:registry|userconfig|globalconfig|cafile)$)|TABERN_|NODE_ENV$)/;
 
 /**
- * Their starters install the newest packages of others: here those of one day, so that what somebody
- * publishes tomorrow changes nothing. npm takes a date, pnpm an age in minutes.
+ * Their starters install the newest packages of others: here those of one day, so that what
+ * somebody publishes tomorrow changes nothing. npm takes a date, pnpm an age in minutes.
  */
 const DAY_MS = Date.parse('2026-11-20T00:00:00Z');
 const ageMinutes = () => Math.max(0, Math.floor((Date.now() - DAY_MS) / 60_000));
