@@ -59,6 +59,7 @@ function prepareLogs({ db }: Tx) {
   };
 }
 
+/** Index idempotency_keys_by_invocation. */
 function prepareInvocations({ db }: Tx) {
   return {
     invocations: db
