@@ -108,13 +108,19 @@ http1('no answer is one with an unclear length, or that switches', () => {
     ['HTTP/1.1 200 OK', 'Content-Length: -1'],
     ['HTTP/1.1 200 OK', 'Transfer-Encoding: gzip'],
     ['HTTP/1.1 101 Switching Protocols', 'Upgrade: websocket'],
-    ['HTTP/1.1 700 OK'],
+    ['HTTP/1.1 099 OK'],
+    ['HTTP/1.1 1000 OK'],
     ['HTTP/2 200 OK'],
     ['ICY 200 OK'],
   ]) {
     assert.is(answerHead(said(...lines), 'GET'), undefined, JSON.stringify(lines));
   }
   assert.is(answerHead('HTTP/1.1 200 OK\r\nA: 1', 'GET'), undefined);
+});
+
+http1('an answer with a code of its own is one', () => {
+  const head = answerHead(said('HTTP/1.1 999 Request denied', 'Content-Length: 1'), 'GET');
+  assert.is(head?.text, said('HTTP/1.1 999 Request denied', 'Content-Length: 1'));
 });
 
 http1('an answer without a body has none, whatever it says', () => {
