@@ -34,12 +34,7 @@ export async function restoreBackup(options: {
   masterKey?: string | undefined;
 }): Promise<Restored> {
   const { bytes, dataDir, masterKey } = options;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  if ((await readdir(dataDir)).length > 0) {
-    throw new ConfigError(`${dataDir} is not empty: restore into a new directory`);
-  }
-  const aside = join(dataDir, ASIDE);
-  await mkdir(aside, { mode: 0o700 });
+  const aside = await openAside(dataDir);
   try {
     const found = await unpack(bytes, aside);
     const manifest = await check(found, aside);
@@ -48,9 +43,39 @@ export async function restoreBackup(options: {
     if (hasMasterKey) checkKey(aside);
     await put(aside, dataDir);
     return { manifest, hasMasterKey };
+  } catch (error) {
+    throw unusable(dataDir, error);
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
+}
+
+/** Not with its parents: who mistypes one learns of it. */
+async function openAside(dataDir: string): Promise<string> {
+  try {
+    await mkdir(dataDir, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    const names = await readdir(dataDir);
+    if (names.length > 0) {
+      const left = names[0] === ASIDE ? `: ${ASIDE} is of a restore that was ended` : '';
+      throw new ConfigError(`${dataDir} is not empty${left}: restore into a new directory`);
+    }
+    const aside = join(dataDir, ASIDE);
+    await mkdir(aside, { mode: 0o700 });
+    return aside;
+  } catch (error) {
+    throw unusable(dataDir, error);
+  }
+}
+
+/** A disk that is full, a directory that is not ours: for the operator. */
+function unusable(dataDir: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof ConfigError || code === undefined || syscall === undefined) return error;
+  const why = code === 'ENOSPC' ? 'its disk is full' : code;
+  const message = `cannot restore into ${dataDir} (${why}): name another directory by --data`;
+  return new ConfigError(message, { cause: error });
 }
 
 /** Writes what is in the tar, and no other name than a backup has. */
@@ -98,6 +123,7 @@ async function check(found: ReadonlyMap<string, Found>, aside: string): Promise<
   if (problems.length > 0) throw wrong(problems[0] ?? '');
   const missing = new Set(manifest.missing);
   for (const { id, size, sha256 } of blobs) {
+    if (!isId(id)) throw wrong('its database names a file that is no blob'); // ids become paths
     const file = found.get(`blobs/${id}`);
     if (file === undefined && missing.has(id)) continue;
     if (file?.size !== size || file.sha256 !== sha256) throw wrong(`blob ${id} is not whole`);

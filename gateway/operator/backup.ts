@@ -3,7 +3,7 @@
  * the data directory is read as it lies. The file has its name only once it is whole and on disk.
  */
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
@@ -30,13 +30,22 @@ export async function backup(
   const withMasterKey = given['withKeys'] === true;
   const aside = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
   const isPacked = path.endsWith('.zst');
+  const { dataDir, address } = placeOf(given, env);
+  let hasBegun = false;
   try {
     const { bytes, missing } = await withCore(given, env, ({ operators, call }) => {
       const parts = operators.createBackup({ withMasterKey }, { ...call, timeoutMs: TIMEOUT_MS });
-      return write(ofCore(parts), aside, isPacked);
+      const begun = () => {
+        hasBegun = true;
+      };
+      return write(ofCore(parts, begun), aside, isPacked);
     }).catch((error: unknown) => {
       if (!isUnreachable(error)) throw error;
-      const { dataDir } = placeOf(given, env);
+      if (hasBegun) {
+        throw new Exit(EXIT.port, 'the service ended before the backup: take it again', error);
+      }
+      // A core elsewhere has another data directory, and its backup was asked for.
+      if (address !== `unix:${dataDir}/core.sock` || !existsSync(dataDir)) throw error;
       say(`no core runs on ${dataDir}: reading it as it lies`);
       return write(offline(dataDir, withMasterKey), aside, isPacked);
     });
@@ -51,8 +60,10 @@ export async function backup(
 
 async function* ofCore(
   parts: AsyncIterable<{ part?: { $case: string; value: unknown } | undefined }>,
+  begun: () => void,
 ): AsyncGenerator<Part> {
   for await (const { part } of parts) {
+    begun();
     if (part) yield part.value as Part; // as the contract has it: the start, then chunks
   }
 }
@@ -94,7 +105,7 @@ function report(
   given: Given,
 ): void {
   for (const id of done.missing) {
-    say(`warning: the file of blob ${id} is not there; what needs it fails`);
+    say(`warning: the file of blob ${id} is not there, or not whole; what needs it fails`);
   }
   if (!done.withMasterKey) {
     say('the master key is not in it: keep <data>/keys/master.key elsewhere, or use --with-keys');

@@ -61,10 +61,11 @@ function tokenOf({ dataDir }: Place, env: Env): string {
     return readFileSync(path, 'utf8').trim();
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const why =
-      code === 'EACCES'
-        ? `you may not read ${path}: run this as the user of the service`
-        : `there is no ${path}: name the data directory by --data, or start the service once`;
+    if (code === 'EACCES') {
+      const why = `you may not read ${path}: run this as the user of the service`;
+      throw new Exit(EXIT.config, why, cause);
+    }
+    const why = `there is no ${path}: name the data directory by --data, or start the service once`;
     throw new Exit(EXIT.port, why, cause);
   }
 }

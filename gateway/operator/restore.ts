@@ -12,7 +12,10 @@ export type Restore = (options: {
   bytes: AsyncIterable<Buffer>;
   dataDir: string;
   masterKey?: string | undefined;
-}) => Promise<{ manifest: { createdAt: string; blobs: number }; hasMasterKey: boolean }>;
+}) => Promise<{
+  manifest: { createdAt: string; blobs: number; missing: string[] };
+  hasMasterKey: boolean;
+}>;
 
 export async function restore(
   file: string,
@@ -33,12 +36,14 @@ export async function restore(
   const bytes = file.endsWith('.zst') ? unpacked(read()) : read();
   const { manifest, hasMasterKey } = await restoreBackup({ bytes, dataDir, masterKey });
   progress.end();
-  const { createdAt, blobs } = manifest;
-  if (given['json'] === true) print(JSON.stringify({ dataDir, createdAt, blobs, hasMasterKey }));
+  const { createdAt, blobs, missing } = manifest;
+  if (given['json'] === true)
+    print(JSON.stringify({ dataDir, createdAt, blobs, missing, hasMasterKey }));
   else {
     print(dataDir);
-    say(`as of ${createdAt}; every byte is as it was`);
+    say(`as of ${createdAt}; every byte of the backup is as it was`);
   }
+  for (const id of missing) say(`warning: blob ${id} was not in the backup; what needs it fails`);
   if (!hasMasterKey) {
     say(
       `put the master key at ${join(dataDir, 'keys', 'master.key')} before you start the service`,

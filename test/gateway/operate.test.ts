@@ -74,6 +74,10 @@ test('a backup of a core that runs, and of one that does not, restores', async (
   assert.match(offline.err, /reading it as it lies/);
   assert.match(offline.err, /the master key is not in it/);
 
+  const elsewhere = await app.run('backup', bare, '--core', 'unix:/nonexistent/core.sock');
+  assert.is(elsewhere.code, 69, 'not that of the local directory');
+  assert.match(elsewhere.err, /core cannot be reached at unix:\/nonexistent/);
+
   const full = await app.run('restore', file);
   assert.is(full.code, 2);
   assert.match(full.err, /is not empty/);

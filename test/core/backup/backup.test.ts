@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { offlineBackup } from '../../../core/backup/offline.ts';
@@ -129,6 +130,43 @@ test('a directory that is not empty is left as it is', async () => {
   const message = await refused(restoreBackup({ bytes: streamOf(tar), dataDir: target.path }));
   assert.match(message, /is not empty/);
   assert.equal(readdirSync(target.path), ['mine']);
+});
+
+test('a file that has rotted is left out and said, and the rest restores', async () => {
+  await using app = await boot();
+  const blobId = await app.upload('the bytes of a blob');
+  writeFileSync(join(app.dir, 'blobs', blobId), 'THE bytes of a blob');
+  await using target = tempDirectory();
+  const dataDir = join(target.path, 'data');
+  const { manifest } = await restoreBackup({ bytes: streamOf(await taken(app)), dataDir });
+  assert.equal(manifest.missing, [blobId]);
+  assert.equal(readdirSync(join(dataDir, 'blobs')), []);
+});
+
+test('a database that names paths as files is refused', async () => {
+  await using target = tempDirectory();
+  const from = join(target.path, 'from');
+  await (await coreOn(from)).close();
+  const db = new Sqlite(join(from, 'tabern.db'));
+  db.prepare(`INSERT INTO blobs (id, project_id, kind, size, sha256, created_at)
+      SELECT '../keys/master.key', id, 'BUNDLE', 1, 'x', 0 FROM projects LIMIT 1`).run();
+  db.close();
+  const parts = [];
+  for await (const part of offlineBackup(from, true)) if (Buffer.isBuffer(part)) parts.push(part);
+  const dataDir = join(target.path, 'data');
+  const bytes = streamOf(Buffer.concat(parts));
+  assert.match(await refused(restoreBackup({ bytes, dataDir })), /names a file that is no blob/);
+  assert.equal(readdirSync(dataDir), []);
+});
+
+test('a directory that cannot be made, or is none, is said', async () => {
+  await using target = tempDirectory();
+  const file = join(target.path, 'file');
+  writeFileSync(file, 'kept');
+  for (const dataDir of [file, join(file, 'below'), join(target.path, 'no', 'parent')]) {
+    const message = await refused(restoreBackup({ bytes: streamOf(Buffer.alloc(0)), dataDir }));
+    assert.match(message, /cannot restore into .* \(E\w+\): name another directory by --data/);
+  }
 });
 
 test('a backup that is cut, changed or something else restores to nothing', async () => {
