@@ -107,19 +107,24 @@ function openProject(sources: { root: string; entrypoint: string }, deps: With):
     files.push(outFile);
     try {
       const began = performance.now();
-      built = await loaded({ ...sources, outFile }, deps);
+      const before = problem === undefined ? built : undefined;
+      built = await loaded({ ...sources, outFile }, deps, before);
       problem = undefined;
+      if (built.functions === before?.functions) return; // no source of it was changed
       const names = [...built.functions.keys()].map(plain).join(', ');
       say(`${count === 1 ? 'built' : 'built again'} in ${sinceMs(began)} ms: ${names}`);
     } catch (error) {
       // whatever it is: the next change may mend it, and the server stays up for that
       if (signal.aborted) return;
+      const before = problem;
       problem = error instanceof Error ? error.message : String(error);
+      if (problem === before) return; // said once: the output may be a file of the project
       for (const line of problem.split('\n')) say(`error: ${plain(line)}`);
       say('waiting for a change');
+    } finally {
+      // a run that has begun has links of its own
+      for (const old of files.splice(0, files.length - 2)) await rm(old, { force: true });
     }
-    // a run that has begun has links of its own
-    for (const old of files.splice(0, files.length - 2)) await rm(old, { force: true });
   }
 
   return {
@@ -148,11 +153,13 @@ function openProject(sources: { root: string; entrypoint: string }, deps: With):
 async function loaded(
   paths: { root: string; entrypoint: string; outFile: string },
   { machine, terminal, signal }: With,
+  before: Built | undefined,
 ): Promise<Built> {
   const { hosts, log } = machine;
   const made = await bundleApart({ ...paths, signal, log });
-  for (const warning of made.warnings) terminal.say(`warning: ${plain(warning)}`);
   const bundle = { path: paths.outFile, sha256: made.sha256 };
+  if (before?.bundle.sha256 === made.sha256) return { bundle, functions: before.functions };
+  for (const warning of made.warnings) terminal.say(`warning: ${plain(warning)}`);
   const found = await hosts.introspect({
     projectId: 'dev',
     bundle,

@@ -40,6 +40,12 @@ function envOf(home: string): Record<string, string> {
   };
 }
 
+/** The number of the last build: each makes a file of that number. */
+function newestBuild(runs: string): number {
+  const names = readdirSync(runs).flatMap((name) => readdirSync(join(runs, name)));
+  return Math.max(...names.map((name) => Number(/^dev-(\d+)\.mjs$/.exec(name)?.[1] ?? 0)));
+}
+
 journey('runs functions, again with each change; errors keep it up; Ctrl-C ends all', async () => {
   await using dir = tempDirectory();
   const env = envOf(dir.path);
@@ -83,9 +89,19 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
   writeFileSync(join(project, 'word.ts'), `export const word = 'two';`);
   await until(async () => (await post('asks', { what: 'x' })).json['word'] === 'two', PATIENCE_MS);
 
+  const timesBuilt = () => said().split('built again').length - 1;
+  await until(() => timesBuilt() === 1);
+  const runs = join(dir.path, 'c', 'tabern', 'dev', 'run');
+  for (const text of ['of no function', 'of none still']) {
+    const before = newestBuild(runs);
+    writeFileSync(join(project, 'notes.txt'), text);
+    await until(() => newestBuild(runs) > before, PATIENCE_MS);
+  }
+  is(timesBuilt(), 1, 'what changes no function is not told');
+
   is(dev.family().length > 2, true, 'a browser runs beside it');
   is(await dev.interrupt(), 0, said());
-  equal(readdirSync(join(dir.path, 'c', 'tabern', 'dev', 'run')), []);
+  equal(readdirSync(runs), []);
   is(existsSync(join(project, '.browserbase')), false, 'nothing is written to the project');
 });
 
