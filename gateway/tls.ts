@@ -19,7 +19,10 @@ export async function secureServer(
 ): Promise<Server> {
   const { createServer } = await import('node:https');
   // ALPN names HTTP/1.1 alone: nothing here speaks h2 to browsers.
-  const secure = { ...options, ...readPair(files), ALPNProtocols: ['http/1.1'] };
+  const http = { ...options, ALPNProtocols: ['http/1.1'] };
+  // Before its handshake a connection is none of HTTP's: neither its times nor a drain ends it.
+  const handshakeTimeout = options.headersTimeout;
+  const secure = { ...http, ...readPair(files), ...(handshakeTimeout && { handshakeTimeout }) };
   const server = createServer(secure);
   const reload = (): void => {
     try {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect, type TLSSocket } from 'node:tls';
@@ -10,7 +11,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket, WebSocketServer } from 'ws';
 import { gatewayConfig } from '../../gateway/config.ts';
-import { startGateway } from '../../gateway/main.ts';
+import { type ServerTimes, startGateway } from '../../gateway/main.ts';
 import { ConfigError } from '../../proto/env.ts';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
@@ -22,7 +23,7 @@ import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('gateway/tls');
 
-async function openSecure(publicUrl?: string) {
+async function openSecure(publicUrl?: string, times?: ServerTimes) {
   await using cleanup = new AsyncDisposableStack();
   const dir = cleanup.use(tempDirectory());
   const app = cleanup.use(await boot());
@@ -37,6 +38,7 @@ async function openSecure(publicUrl?: string) {
   const address = publicUrl === undefined ? {} : { TABERN_PUBLIC_URL: publicUrl };
   const gateway = await startGateway(gatewayConfig({ TABERN_PORT: '0', ...files, ...address }), {
     clients: app.clients,
+    ...(times && { times }),
     gatewayToken: String(app.asGateway.metadata?.['authorization']).slice('Bearer '.length),
     log: openLog({ role: 'test', level: 'silent' }),
     handOver: () => {
@@ -118,6 +120,14 @@ test('who speaks plain http is cut, and others are served', async () => {
   const plain = fetch(secure.gateway.url.replace('https', 'http'));
   assert.ok(await errorOf(plain));
   assert.ok((await secure.post('/v1/contexts'))['id']);
+});
+
+test('who connects and says nothing is cut, before TLS as after it', async () => {
+  const times = { headersMs: 300, idleMs: 600_000, checkMs: 50 };
+  await using secure = await openSecure(undefined, times);
+  const silent = connectPlain(Number(new URL(secure.gateway.url).port), '127.0.0.1');
+  silent.on('error', () => undefined).resume();
+  await until(() => silent.closed);
 });
 
 test('files that are missing, alone or no pair stop the start', async () => {
