@@ -47,7 +47,7 @@ export function workCleaner(options: Options): Cleaner {
     const ended = await repeat(signal, () => store.purgeInvocations(limit(invocationsKeptMs)));
     const built = await builds(signal);
     if (lines + ended + built > 0) {
-      log.info({ logRows: lines, invocations: ended, builds: built }, 'old work was removed');
+      log.info({ logRows: lines, invocationRows: ended, builds: built }, 'old work was removed');
     }
   };
 }

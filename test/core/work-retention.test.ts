@@ -1,6 +1,7 @@
 /** Logs, invocations and builds go with time, each after its own; what is in use stays. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { idAt } from '../../core/ids.ts';
 import { workCleaner } from '../../core/work-retention.ts';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
@@ -58,6 +59,29 @@ for (const engine of ENGINES) {
     await cleanIn(bench, INVOCATIONS + 1);
     assert.is(await store.getInvocation({ id: ended, projectId }), undefined);
     assert.ok(await store.getInvocation({ id: running, projectId }));
+  });
+
+  test('an operation takes no more rows than it may, however much was printed', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const { id } = await bench.accept(projectId, await bench.publish(projectId), {
+      at: Date.now(),
+    });
+    const { leaseId } = must((await bench.lease('invocation', 1, Date.now()))[0], 'an invocation');
+    const lines = Array.from({ length: 5 }, () => ({ message: 'a', at: 0, level: 'log' }));
+    const limit = { maxBytes: 1_000, linesMax: 10, marker: '' };
+    await store.appendLogs({ leaseId, first: 0, lines, ...limit });
+    const outcome = { kind: 'success', results: null } as const;
+    await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: Date.now() });
+    const before = Date.now() + DAY_MS;
+    const purge = { before, beforeId: idAt(before), max: 3 };
+    assert.is(await store.purgeInvocations(purge), 3);
+    assert.is((await store.listLogs(id)).length, 2);
+    assert.ok(await store.getInvocation({ id, projectId }));
+    assert.is(await store.purgeInvocations(purge), 3);
+    assert.is(await store.getInvocation({ id, projectId }), undefined);
+    assert.is(await store.purgeInvocations(purge), 0);
   });
 
   test('an old version goes when nobody runs it; the newest stays, and its blobs', async () => {

@@ -12,9 +12,19 @@ export function workRetentionOps(tx: Tx): WorkRetentionOps {
   function purgeBuild(id: string): boolean {
     for (const versionId of sql.versions.all(id)) sql.version.run(versionId);
     if (sql.build.run(id).changes === 0) return false;
-    sql.linesOf.run(id);
+    sql.linesOf.run(id, -1);
     sql.headOf.run(id);
     return true;
+  }
+
+  /** One invocation, its log first, so that an operation may stop anywhere; how many rows. */
+  function purgeInvocation(id: string, max: number): number {
+    const lines = sql.linesOf.run(id, max).changes;
+    if (lines >= max) return max;
+    sql.keys.run(id);
+    sql.headOf.run(id);
+    sql.invocation.run(id);
+    return lines + 1;
   }
 
   return {
@@ -25,15 +35,13 @@ export function workRetentionOps(tx: Tx): WorkRetentionOps {
       return lines + heads;
     },
     purgeInvocations(purge) {
-      const ids = sql.invocations.all(purge);
-      for (const id of ids) {
-        sql.keys.run(id);
-        sql.linesOf.run(id);
-        sql.headOf.run(id);
-        sql.invocation.run(id);
+      let left = purge.max;
+      for (const id of sql.invocations.all(purge)) {
+        left -= purgeInvocation(id, left);
+        if (left <= 0) break;
       }
       tx.crashPoint('purge-invocations');
-      return ids.length;
+      return purge.max - left;
     },
     purgeBuilds(purge) {
       const ids = sql.builds.all(purge);
@@ -54,7 +62,9 @@ function prepareLogs({ db }: Tx) {
         SELECT owner_id FROM log_heads WHERE owner_id < ?
           AND NOT EXISTS (SELECT 1 FROM log_lines WHERE owner_id = log_heads.owner_id)
         ORDER BY owner_id LIMIT ?)`),
-    linesOf: db.prepare<[string]>('DELETE FROM log_lines WHERE owner_id = ?'),
+    linesOf: db.prepare<[string, number]>(`
+      DELETE FROM log_lines WHERE (owner_id, number) IN (
+        SELECT owner_id, number FROM log_lines WHERE owner_id = ? LIMIT ?)`),
     headOf: db.prepare<[string]>('DELETE FROM log_heads WHERE owner_id = ?'),
   };
 }

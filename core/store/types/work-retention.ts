@@ -9,7 +9,7 @@ type Purge = { before: number; beforeId: string; max: number };
 export type WorkRetentionOps = {
   /** Lines of logs whose invocation or build was made before; how many rows went. */
   purgeLogs(purge: Omit<Purge, 'before'>): number;
-  /** Invocations that ended before, with their logs; how many. Their sessions stay. */
+  /** Invocations that ended before, with their logs; how many rows went. Their sessions stay. */
   purgeInvocations(purge: Purge): number;
   /**
    * Builds that ended before, after the one named, with versions that neither are a function's
