@@ -31,7 +31,7 @@ export type ForwardOptions = {
   adopt(socket: Socket, target: Target): Far;
 };
 
-type Outcome = 'goes on' | 'last' | 'broken' | 'silent';
+type Outcome = 'goes on' | 'last' | 'broken' | 'unclear' | 'silent';
 
 /** Answers one request. False when the client's connection is over. */
 export async function forward(
@@ -59,8 +59,9 @@ export async function forward(
     // again here, or by the client, whose connection ends the same way
     if (!isSafe(request)) outcome = 'broken';
   }
-  if (outcome === 'silent') {
-    return refuse(socket, { code: 502, why: `${target.host} does not answer` });
+  if (outcome === 'silent' || outcome === 'unclear') {
+    const what = outcome === 'silent' ? 'does not answer' : 'gives no answer of HTTP/1.1';
+    return refuse(socket, { code: 502, why: `${target.host} ${what}` });
   }
   if (outcome === 'broken') socket.destroy();
   if (outcome === 'goes on' && !request.isLast) return true;
@@ -113,7 +114,8 @@ async function answer(site: Line, client: Line, method: string): Promise<Outcome
   for (let hasBegun = false; ; hasBegun = true) {
     const text = await site.head();
     const said = text === undefined ? undefined : answerHead(text, method);
-    if (said === undefined) return hasBegun ? 'broken' : 'silent';
+    if (said === undefined && hasBegun) return 'broken';
+    if (said === undefined) return text === undefined ? 'silent' : 'unclear';
     if (!(await site.pass(said.text, said.body, client.socket))) return 'broken';
     if (said.code >= 200) return said.isLast ? 'last' : 'goes on';
   }

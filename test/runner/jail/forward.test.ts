@@ -98,6 +98,19 @@ forward("what may not be asked twice is the client's to repeat", async () => {
   assert.equal(lab.asked, ['GET /', 'POST /']);
 });
 
+forward('nor is anything asked twice that was answered, however badly', async () => {
+  await using lab = await openLab((from, to) => {
+    if (from.url === '/bad') from.socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n');
+    else to.end('site');
+  });
+  for (const ask of [get(`${lab.site}/bad`), post(`${lab.site}/bad`, 'a', 'Content-Length: 1')]) {
+    const client = await lab.client();
+    await client.ask(get(`${lab.site}/`), 'site');
+    assert.match(await client.last(ask), /^HTTP\/1\.1 502 /);
+  }
+  assert.equal(lab.asked, ['GET /', 'GET /bad', 'GET /', 'POST /bad']);
+});
+
 forward(
   'a site that goes without a word is a bad gateway, one that breaks off no answer',
   async () => {
