@@ -107,6 +107,7 @@ function isWhole(dir: string, { entries }: Index): boolean {
 
 function make(root: string, dir: string, { index, archive, self }: Carried): void {
   const part = mkdtempSync(join(root, '.part-'));
+  const umask = process.umask(OTHERS_WRITE); // a jail reads them under a uid of its own
   try {
     unpack(part, index, archive());
     mkdirSync(join(part, 'bin'), { recursive: true });
@@ -114,6 +115,7 @@ function make(root: string, dir: string, { index, archive, self }: Carried): voi
     chmodSync(part, 0o755);
     put(part, dir, index);
   } finally {
+    process.umask(umask);
     rmSync(part, { recursive: true, force: true });
   }
 }

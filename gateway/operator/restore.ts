@@ -37,9 +37,9 @@ export async function restore(
   const { manifest, hasMasterKey } = await restoreBackup({ bytes, dataDir, masterKey });
   progress.end();
   const { createdAt, blobs, missing } = manifest;
-  if (given['json'] === true)
+  if (given['json'] === true) {
     print(JSON.stringify({ dataDir, createdAt, blobs, missing, hasMasterKey }));
-  else {
+  } else {
     print(dataDir);
     say(`as of ${createdAt}; every byte of the backup is as it was`);
   }

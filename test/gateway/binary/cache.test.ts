@@ -54,6 +54,22 @@ test('the first start unpacks, later ones find it', async () => {
   equal(readdirSync(root), [`1.2.3-${carried.index.hash}`]);
 });
 
+test('a jail may read it also where the user keeps files to themselves', async () => {
+  await using dir = tempDirectory();
+  const { carried } = carriedIn(dir.path);
+  const before = process.umask(0o077);
+  try {
+    const tree = ensureTree(join(dir.path, 'root'), carried);
+    is(process.umask(), 0o077, 'what runs later keeps it');
+    for (const path of ['', 'b', 'b/run', 'bin', PROGRAM]) {
+      is(statSync(join(tree, path)).mode & 0o777, 0o755, path);
+    }
+    is(statSync(join(tree, 'a.js')).mode & 0o777, 0o644);
+  } finally {
+    process.umask(before);
+  }
+});
+
 test('its program is what was injected into, with the mark taken back', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);
