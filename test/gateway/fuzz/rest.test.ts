@@ -76,7 +76,11 @@ test('200 wild requests for each operation are answered as described', async () 
   const { url } = app.gateway;
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE + 1 });
   const over = new AbortController();
+  using cleanup = new DisposableStack();
+  cleanup.defer(() => agent.destroy());
+  cleanup.defer(() => over.abort());
   const ending = endSessions(app, over.signal);
+  ending.catch(() => undefined); // thrown at the end, unless a fault was found before
   const described: unknown = await (await fetch(`${url}/openapi.json`)).json();
   const judge = openJudge(described as Description);
   const { paths, components } = described as Api;
@@ -107,7 +111,6 @@ test('200 wild requests for each operation are answered as described', async () 
   }
   over.abort();
   await ending;
-  agent.destroy();
 });
 
 function shown({ path, headers, body }: Wild): string {
