@@ -35,6 +35,9 @@ journey('does the main job in its sandbox, with nothing else in reach', async ()
 
   await mainJob(stack, { receiver, siteUrl: `${site.url}/` });
 
+  for (const path of ['/openapi.json', '/docs', '/docs/docs.js', '/docs/swagger-ui-bundle.js']) {
+    is((await stack.fetch(path)).status, 200, path);
+  }
   match(stack.logs(), /"msg":"sandbox is bwrap"/);
   const programs = familyOf(stack.pid).map(({ pid }) => programOf(pid));
   const [tree = ''] = readdirSync(cache.path);
