@@ -88,11 +88,11 @@ sdk('sessions: read with their logs and recordings', async () => {
   const none = await errorOf(client.sessions.recording.downloads.list(sessionId));
   assert.equal([none.status, none.message], [404, '404 Recording not found.']);
   for (const read of [
-    client.sessions.retrieve(UNKNOWN),
-    client.sessions.logs.list(UNKNOWN),
-    client.sessions.recording.downloads.list(UNKNOWN),
+    () => client.sessions.retrieve(UNKNOWN),
+    () => client.sessions.logs.list(UNKNOWN),
+    () => client.sessions.recording.downloads.list(UNKNOWN),
   ]) {
-    const { status, error } = await errorOf(read);
+    const { status, error } = await errorOf(read());
     assert.is(status, 404);
     const body = { statusCode: 404, error: 'Not Found', message: 'Session not found.' };
     assert.equal(error, body);
