@@ -71,8 +71,8 @@ export function openPages({ pipe }: Pick<Chrome, 'pipe'>): Promise<Pages> {
 
 async function watch(pipe: Pipe): Promise<Pages> {
   const pages = new PageList(pipe);
-  await pipe.call('Target.setDiscoverTargets', { discover: true, filter: PAGES_ONLY });
-  await pages.attachAll();
+  const discover = { discover: true, filter: PAGES_ONLY };
+  await Promise.all([pipe.call('Target.setDiscoverTargets', discover), pages.attachAll()]);
   return pages;
 }
 

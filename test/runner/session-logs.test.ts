@@ -36,7 +36,8 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
     lost: lost.signal,
   });
   const { promise: closed } = Promise.withResolvers<void>();
-  const pipe = { call: async () => ({}), onEvent: () => () => undefined, closed };
+  const none = { targetInfos: [] };
+  const pipe = { call: async () => none, onEvent: () => () => undefined, closed };
   const part = await logs.open({ pipe } as unknown as Chrome);
   const session = must(part.tap, 'a tap').session(0);
   return {
