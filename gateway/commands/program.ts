@@ -31,7 +31,7 @@ export function parser(over: (code: number) => void): Parser {
     .version(version(), '-v, --version')
     .showHelpAfterError('`--help` behind a command shows how to call it')
     .exitOverride()
-    .addHelpText('after', EXIT_CODES);
+    .addHelpText('after', `${exampleOf('tabern serve --port 8080')}\n${EXIT_CODES}`);
   const groups = new Map<string, Parser>();
   for (const { heading, commands } of SECTIONS) {
     for (const command of commands) {
@@ -45,8 +45,8 @@ export function parser(over: (code: number) => void): Parser {
 
 type Groups = { program: Parser; groups: Map<string, Parser>; heading: string };
 
-/** The parser of all words but the last. */
-function groupOf({ usage }: Command, { program, groups, heading }: Groups): Parser {
+/** The parser of all words but the last; its first command is its example. */
+function groupOf({ usage, example }: Command, { program, groups, heading }: Groups): Parser {
   const words = wordsOf(usage).slice(0, -1);
   const name = words.join(' ');
   if (name === '') return program;
@@ -54,6 +54,7 @@ function groupOf({ usage }: Command, { program, groups, heading }: Groups): Pars
   if (known) return known;
   const { says = '', alias } = GROUPS[name] ?? {};
   const group = program.command(name).description(says).helpGroup(heading);
+  group.addHelpText('after', exampleOf(example));
   if (alias !== undefined) group.alias(alias);
   groups.set(name, group);
   return group;
@@ -64,12 +65,16 @@ function added(parent: Parser, command: Command, over: (code: number) => void): 
   const own = command.usage.split(' ').slice(words.length - 1);
   const made = parent.command(own.join(' ')).description(command.says);
   for (const flag of flagsOf(command)) made.option(flag.flags, flag.says, flag.default);
-  made.addHelpText('after', `\nExample:\n  ${command.example}`);
+  made.addHelpText('after', exampleOf(command.example));
   made.action(async () => {
     applySettings(made.opts(), settingsOf(command), environment());
     over(await command.run(made.args, made.opts()));
   });
   return made;
+}
+
+function exampleOf(line: string): string {
+  return `\nExample:\n  ${line}`;
 }
 
 /** The words before the arguments. */

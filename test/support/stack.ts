@@ -44,6 +44,8 @@ export type Stack = {
   readonly readyMs: number;
   /** fetch of a path with the project's key; a plain object as `json` becomes the body. */
   fetch(path: string, init?: RequestInit & { json?: unknown }): Promise<Response>;
+  /** The plain fetch, its answers judged as those of `fetch` are: for published clients. */
+  judged: typeof fetch;
   /** As fetch, but gives the parsed body and throws when the status is not 2xx. */
   call<T = Record<string, unknown>>(
     path: string,
@@ -104,6 +106,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
       return service.readyMs;
     },
     fetch: request,
+    judged: judged.fetch,
     call: async (path, init) => bodyOf(await request(path, init), path),
     runnerPid: () => until(() => runnerOf(service.pid), STOP_LIMIT_MS),
     kill: (signal = 'SIGKILL') => end(signal),
