@@ -152,41 +152,6 @@ run('one red file among green ones fails the run, and is named at the end', asyn
   assert.match(lines.slice(lines.indexOf('red:')).join('\n'), /FAIL .*hole\.test\.ts/);
 });
 
-/** A test that fails in the first process that runs it, by a file that it leaves. */
-const ONCE = `import { existsSync, writeFileSync } from 'node:fs';
-  const mark = new URL('./seen', import.meta.url);
-  it('fails at first', () => {
-    if (existsSync(mark)) return;
-    writeFileSync(mark, '');
-    throw new Error('by accident');
-  });`;
-
-run('a file that is red by accident is red, unless a second run was asked for', async () => {
-  await using dir = tempDirectory();
-  writeTree(dir.path, { 'a.test.ts': GREEN, 'once.test.ts': inside(ONCE) });
-  const { status, output, lines } = tests('--retry', dir.path);
-  assert.is(status, 0, output);
-  assert.is(lines.at(-1), '5 passed, 0 failed');
-  assert.match(output, /by accident/);
-  assert.match(output, /red, then green:\nFLAKY .*once\.test\.ts/);
-  writeTree(dir.path, { 'b/once.test.ts': inside(ONCE) });
-  assert.is(tests(dir.path).lines.at(-1), '7 passed, 1 failed');
-});
-
-run('what is red twice stays red, and so are many red files', async () => {
-  await using dir = tempDirectory();
-  writeTree(dir.path, { 'hole.test.ts': inside('it("x", () => { throw 1 });') });
-  const twice = tests('--retry', dir.path);
-  assert.is(twice.status, 1);
-  assert.is(twice.lines.at(-1), '2 passed, 1 failed');
-  for (const name of ['a', 'b', 'c', 'd', 'e']) {
-    writeTree(dir.path, { [`${name}/once.test.ts`]: inside(ONCE) });
-  }
-  const many = tests('--retry', dir.path);
-  assert.is(many.lines.at(-1), '12 passed, 6 failed');
-  assert.not.match(many.output, /once more/);
-});
-
 run('a folder without tests is red', async () => {
   await using dir = tempDirectory();
   writeTree(dir.path, { 'node_modules/there/is.test.ts': GREEN });

@@ -1,9 +1,8 @@
 /**
- * Runs the tests: `node test/run.ts [-j N] [--retry] [folder or file]...` (default: test). uvu
- * without its silent passes. One process per *.test.ts, as many at a time as there are cores; files
- * that start Chrome or kill things run one at a time after the others. Short when green, whole when
- * red; the last line is `N passed, N failed`; exit code 1 when anything failed or nothing ran.
- * With --retry a few red files run a second time, alone, and count by that; they are named.
+ * Runs the tests: `node test/run.ts [-j N] [folder or file]...` (default: test). uvu without its
+ * silent passes. One process per *.test.ts, as many at a time as there are cores; files that start
+ * Chrome or kill things run one at a time after the others. Short when green, whole when red; the
+ * last line is `N passed, N failed`; exit code 1 when anything failed or nothing ran.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -19,15 +18,11 @@ const SLOW_FOLDERS = ['journey', 'faults'];
 /** Each file of these wants the machine for itself. */
 const ALONE_FOLDERS = [...SLOW_FOLDERS, join('runner', 'chrome')];
 
-/** More red files than this are no accident, and none is tried again. Ours. */
-const RETRIED_MAX_FILES = 4;
-
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     jobs: { type: 'string', short: 'j', default: String(availableParallelism()) },
     'limit-ms': { type: 'string' },
-    retry: { type: 'boolean', default: false },
   },
 });
 
@@ -37,6 +32,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.exit(1);
   });
 }
+process.exitCode = await main();
 
 /** Runs everything; gives the exit code. */
 async function main(): Promise<number> {
@@ -44,15 +40,14 @@ async function main(): Promise<number> {
   const files = [...new Set(wanted.flatMap((path) => testFiles(resolve(path))))].sort();
   const isAlone = (file: string) => isUnder(file, ALONE_FOLDERS);
   const jobs = Math.max(1, Number(values.jobs) || 1);
-  const first = [
+  const results = [
     ...(await runAll(
       files.filter((file) => !isAlone(file)),
       jobs,
     )),
     ...(await runAll(files.filter(isAlone), 1)),
   ];
-  const results = values.retry ? await retried(first) : first;
-  const red = results.filter(isRed);
+  const red = results.filter((one) => one.problems.length > 0);
   if (files.length === 0) console.log('no test file found');
   if (red.length > 0) console.log(`\nred:\n${red.map(headline).join('\n')}`);
   const passed = results.reduce((sum, one) => sum + one.passed, 0);
@@ -60,24 +55,6 @@ async function main(): Promise<number> {
   console.log(`\n${passed} passed, ${failed} failed`);
   return failed > 0 || passed === 0 ? 1 : 0;
 }
-
-/** The results, each red file having run a second time. Says which were red at first. */
-async function retried(results: readonly FileResult[]): Promise<FileResult[]> {
-  const red = results.filter(isRed);
-  if (red.length === 0 || red.length > RETRIED_MAX_FILES) return [...results];
-  console.log('\nonce more:');
-  const again = await runAll(
-    red.map(({ file }) => file),
-    1,
-  );
-  const flaky = again.filter((one) => !isRed(one)).map(({ file }) => file);
-  const names = flaky.map((file) => `FLAKY ${relative(process.cwd(), file)}`);
-  if (flaky.length > 0) console.log(`\nred, then green:\n${names.join('\n')}`);
-  const last = new Map(again.map((one) => [one.file, one]));
-  return results.map((one) => last.get(one.file) ?? one);
-}
-
-const isRed = ({ problems }: FileResult) => problems.length > 0;
 
 /** The files, at most `jobs` at a time, each printed when it ends. */
 async function runAll(files: readonly string[], jobs: number): Promise<FileResult[]> {
@@ -87,7 +64,9 @@ async function runAll(files: readonly string[], jobs: number): Promise<FileResul
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
       const result = await runFile(file, limitOf(file));
       results.push(result);
-      console.log(isRed(result) ? `${result.output}${headline(result)}` : headline(result));
+      console.log(
+        result.problems.length > 0 ? `${result.output}${headline(result)}` : headline(result),
+      );
     }
   };
   await Promise.all(Array.from({ length: jobs }, lane));
@@ -123,5 +102,3 @@ function limitOf(file: string): number {
 function isUnder(file: string, folders: readonly string[]): boolean {
   return folders.some((folder) => file.includes(`${sep}test${sep}${folder}${sep}`));
 }
-
-process.exitCode = await main();
