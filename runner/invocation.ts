@@ -1,7 +1,7 @@
 /**
  * One leased invocation -> one outcome. Side by side the bundle and a session; then the handler;
  * then, whatever happened, the session is closed (which saves its context), the log is sent, and
- * core is told once.
+ * core is told once, while what is left of Chrome goes.
  *
  * value, none, WORKLOAD_ERROR (the handler's own failure, or its user cancelled it), TIMED_OUT (its
  * time was over), INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no
@@ -56,9 +56,9 @@ export type InvocationDeps = {
 };
 
 type Outcome = CompleteInvocationRequest['outcome'];
-/** How long the browser was waited for, the handler ran, the browser took to go. */
+/** How long the browser was waited for, the handler ran, the session took to close. */
 type Laps = { chromeMs: number; runMs: number; closeMs: number };
-type Ended = { outcome: Outcome; sessionStartMs: number; laps: Laps };
+type Ended = { outcome: Outcome; session: Session | undefined; laps: Laps };
 
 /** Resolves when nothing of it is left here and core knows, or does not want to; never rejects. */
 export async function runInvocation(
@@ -69,16 +69,17 @@ export async function runInvocation(
   const begun = performance.now();
   const log = deps.log.child({ invocationId: work.invocationId });
   const lines = openRunLog({ ...deps, leaseId, log });
-  const { outcome, sessionStartMs, laps } = await run(work, lines, { ...deps, log, leaseId });
+  const { outcome, session, laps } = await run(work, lines, { ...deps, log, leaseId });
   const over = patience(deps);
   await lines.flush(over);
   if (!deps.lost.aborted) {
-    const request = { leaseId, outcome, sessionStartMs };
+    const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
     await tellOutcome((options) => deps.clients.runners.completeInvocation(request, options), {
       ...{ call: deps.call, log, over },
     });
   }
   log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
+  await session?.gone;
 }
 
 type RunDeps = InvocationDeps & { leaseId: string };
@@ -124,7 +125,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
     release();
     laps.closeMs = lap();
   }
-  return { outcome, sessionStartMs: session?.startedAt ?? 0, laps };
+  return { outcome, session, laps };
 }
 
 /**

@@ -92,6 +92,7 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
     const { code, reason } = end ?? FAILED;
     const mayKeep = life.wasVisited && !deps.lost.aborted && !deps.stopped.aborted;
     await session.close(code, reason, mayKeep);
+    await session.gone; // what its connections have carried is counted then
   }
   return end && { ...end, proxyBytes: session.chrome.egress.bytes.managed };
 }

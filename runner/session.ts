@@ -3,7 +3,8 @@
  *
  * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser
  * that is ending, then its parts, which tell core what they still hold, then its context is saved,
- * which ends Chrome, then its log. A Chrome that ends by itself aborts `lost`.
+ * which ends Chrome, then its log -> gone, when nothing of Chrome is left. A Chrome that ends by
+ * itself aborts `lost`.
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -59,10 +60,12 @@ export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
   lost: AbortSignal;
   /**
    * Ends clients with a WebSocket close code, then its parts, then Chrome; saves its context first
-   * when it has one to save and `keep` says so. Resolves when all is gone; once or many times: the
-   * first counts.
+   * when it has one to save and `keep` says so. Resolves when core has all there is to tell; once
+   * or many times: the first counts.
    */
   close(code: number, reason: string, keep: boolean): Promise<void>;
+  /** Settles when it was closed and no process and no directory of it is left. */
+  gone: Promise<void>;
 };
 
 export type SessionOptions = {
@@ -90,6 +93,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const tap = parts.find((part) => part.tap)?.tap;
   const relay = openRelay(chrome, { ...options.relay, log, tap });
   const lost = new AbortController();
+  const gone = Promise.withResolvers<void>();
   let closing: Promise<void> | undefined;
   void chrome.pipe.closed.then(() => {
     if (closing === undefined) lost.abort(new Error('the browser ended'));
@@ -105,9 +109,13 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     ...(putUpload === undefined ? {} : { putUpload }),
     close(code, reason, keep) {
       relay.close(code, reason);
-      closing ??= end({ chrome, context, parts }, { keep, isLost: lost.signal.aborted });
+      const state = { keep, isLost: lost.signal.aborted };
+      closing ??= end({ chrome, context, parts }, state).finally(() => {
+        gone.resolve(discard(chrome, context));
+      });
       return closing;
     },
+    gone: gone.promise,
   };
 }
 
@@ -152,6 +160,7 @@ async function openParts(
   throw failed.reason;
 }
 
+/** Nobody keeps the profile any more: time to write it would cost 40 to 100 ms. */
 async function discard(chrome: Chrome | undefined, context: Context | undefined): Promise<void> {
   chrome?.kill();
   await chrome?.exited;
@@ -169,10 +178,5 @@ async function end(
     if (isLost) context.notSaved('the browser was lost');
     else await context.save(chrome);
   }
-  // nobody keeps this profile any more, so Chrome gets no time to write it: that would cost 40 to
-  // 100 ms
-  const closed = chrome.close();
-  chrome.kill();
-  await Promise.all([closed, ...parts.map((part) => part.endLast?.())]);
-  await context?.[Symbol.asyncDispose]();
+  await Promise.all(parts.map((part) => part.endLast?.()));
 }

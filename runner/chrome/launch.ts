@@ -139,7 +139,10 @@ async function launchIn(place: Place): Promise<Chrome> {
     kind: place.engine.kind,
     egress,
     exited,
-    kill: jailed.kill,
+    kill() {
+      isClosing = true;
+      jailed.kill();
+    },
     async close(timeoutMs = CLOSE_TIMEOUT_MS) {
       isClosing = true;
       await end(pipe, jailed, timeoutMs);

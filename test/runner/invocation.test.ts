@@ -23,6 +23,8 @@ type Scene = {
   /** Completions that core is away for, and what it says then. */
   away?: number;
   why?: Reason;
+  /** Chrome is not gone before core is told. */
+  isSlowToGo?: boolean;
 };
 
 /** Runs it; gives what core was told and what became of Chrome, in order. */
@@ -31,11 +33,15 @@ async function run(scene: Scene) {
   const acts: string[] = [];
   let away = scene.away ?? 0;
   const pipe = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
   const chrome = {
     dir: '/nowhere',
     pipe: { closed: pipe.promise, onEvent: () => () => {} },
-    close: async () => void acts.push('chrome closed'),
-    kill: () => {},
+    exited: gone.promise.then(() => acts.push('chrome gone')),
+    kill() {
+      acts.push('chrome killed');
+      if (!scene.isSlowToGo) gone.resolve();
+    },
   } as unknown as Chrome;
   const never = new AbortController().signal;
   const runners = {
@@ -43,6 +49,7 @@ async function run(scene: Scene) {
     async completeInvocation(request: CompleteInvocationRequest) {
       if (away-- > 0) throw new Fault(scene.why ?? 'CORE_UNAVAILABLE', 'away');
       acts.push('told');
+      gone.resolve();
       told.push(request);
       return { accepted: true };
     },
@@ -107,14 +114,15 @@ function untilAborted({ signal }: Invoke): Promise<InvokeOutcome> {
   });
 }
 
-test('a value is told once, after Chrome is gone and the log is sent', async () => {
+test('a value is told once, when the log is sent; nothing of Chrome is left then', async () => {
   const { told, acts } = await run({
+    isSlowToGo: true,
     async invoke({ onLines }) {
       onLines([{ level: 'log', message: 'a', timestamp: 1 }]);
       return { type: 'result', json: '{"a":1}' };
     },
   });
-  assert.equal(acts, ['k in', 'k out', 'chrome closed', '1 lines', 'told']);
+  assert.equal(acts, ['k in', 'k out', 'chrome killed', '1 lines', 'told', 'chrome gone']);
   assert.equal(told, [
     {
       leaseId: 'lease',
@@ -166,14 +174,14 @@ test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () =
 test('its time over is TIMED_OUT, with the session closed', async () => {
   const { outcome, acts } = await run({ invoke: untilAborted, timeoutMs: 20 });
   assert.is(codeOf(outcome), 'TIMED_OUT');
-  assert.equal(acts.toSorted(), ['chrome closed', 'k in', 'k out', 'told']);
+  assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out', 'told']);
   assert.is(acts.at(-1), 'told');
 });
 
 test('a lost lease is told to nobody, and Chrome is closed', async () => {
   const { told, acts } = await run({ invoke: untilAborted, lost: AbortSignal.timeout(20) });
   assert.equal(told, []);
-  assert.equal(acts.toSorted(), ['chrome closed', 'k in', 'k out']);
+  assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out']);
 });
 
 test('a released lease is aborted, and told as cancelled', async () => {

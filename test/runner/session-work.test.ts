@@ -36,12 +36,13 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   const acts: string[] = [];
   const told: CompleteSessionRequest[] = [];
   const pipe = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
   const chrome = {
     dir: '/nowhere',
     pipe: { closed: pipe.promise, onEvent: () => () => {} },
     egress: { bytes: { sent: 2, received: 3, managed: 5 }, steer: () => {} },
-    close: async () => void acts.push('chrome closed'),
-    kill: () => {},
+    exited: gone.promise.then(() => acts.push('chrome gone')),
+    kill: () => gone.resolve(),
   } as unknown as Chrome;
   const of = () => new AbortController();
   const signals = { lost: of(), released: of(), ending: of(), stopped: of() };
@@ -91,7 +92,7 @@ test('the door is open before core is told, and Chrome is gone before the end is
       return true;
     },
   });
-  assert.equal(acts, ['k in', 'started', 'k out', 'chrome closed', 'told']);
+  assert.equal(acts, ['k in', 'started', 'k out', 'chrome gone', 'told']);
   const reason = 'the session was released';
   assert.equal(told, [{ leaseId: 'lease', end: 'COMPLETED', reason, proxyBytes: 5 }]);
 });
@@ -117,7 +118,7 @@ test('each way to end it has a status and a reason', async () => {
     });
     assert.is(end, status, name);
     assert.is(reason, why);
-    assert.is(acts.filter((act) => act === 'chrome closed').length, 1);
+    assert.is(acts.filter((act) => act === 'chrome gone').length, 1);
   }
 });
 
@@ -128,9 +129,9 @@ test('a lost lease is told to nobody, nor one that core did not let begin', asyn
       return true;
     },
   });
-  assert.equal(lost.acts, ['k in', 'started', 'k out', 'chrome closed']);
+  assert.equal(lost.acts, ['k in', 'started', 'k out', 'chrome gone']);
   const late = await run({ start: () => false });
-  assert.equal(late.acts, ['k in', 'started', 'k out', 'chrome closed']);
+  assert.equal(late.acts, ['k in', 'started', 'k out', 'chrome gone']);
 });
 
 test('no Chrome is ERROR, and says nothing of this machine', async () => {
@@ -149,7 +150,7 @@ test('a core that refuses the start is ERROR', async () => {
     },
   });
   assert.is(end, 'ERROR');
-  assert.ok(acts.includes('chrome closed'));
+  assert.ok(acts.includes('chrome gone'));
 });
 
 test('released before it began: COMPLETED; a runner that ends leaves it to another', async () => {

@@ -43,6 +43,7 @@ session('a broken Local State costs a second start, and no session', async () =>
   const opened = await openSession(options, never);
   assert.is(starts, 2);
   await Promise.all([opened.close(1000, 'over', true), opened.close(1001, 'again', false)]);
+  await opened.gone;
   assert.equal(acts, ['restore', 'save', 'gone']);
   // the first start's door to the network comes after its end, and once stayed open; so did its
   // wait of 30 s for a page
@@ -74,6 +75,7 @@ session('a crash saves nothing and says so; a session that may not keep does nei
       await chrome.pipe.closed;
     }
     await opened.close(1000, 'over', isCrash);
+    await opened.gone;
     assert.equal(acts, isCrash ? ['the browser was lost', 'gone'] : ['gone']);
   }
 });
