@@ -1,7 +1,7 @@
 /**
- * One leased invocation -> one outcome. Side by side the bundle and a session; then the handler;
- * then, whatever happened, the session is closed (which saves its context), the log is sent, and
- * core is told once, while what is left of Chrome goes.
+ * One leased invocation -> one outcome. Side by side the bundle and a session, while core hears that
+ * it came; then the handler; then, whatever happened, the session is closed (which saves its
+ * context), the log is sent, and core is told once, while what is left of Chrome goes.
  *
  * value, none, WORKLOAD_ERROR (the handler's own failure, or its user cancelled it), TIMED_OUT (its
  * time was over), INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no
@@ -47,6 +47,8 @@ export type InvocationDeps = {
   extensions?: PartsDeps['extensions'] | undefined;
   log: Log;
   now: () => number;
+  /** Settles when core knows that it came: a handler begins no sooner. */
+  taken: Promise<void>;
   /** Aborts when the lease is lost: stop, and tell nobody. */
   lost: AbortSignal;
   /** Aborts when its user wants it to end. */
@@ -71,6 +73,7 @@ export async function runInvocation(
   const lines = openRunLog({ ...deps, leaseId, log });
   const { outcome, session, laps } = await run(work, lines, { ...deps, log, leaseId });
   const over = patience(deps);
+  await deps.taken; // what could not begin may have failed sooner
   await lines.flush(over);
   if (!deps.lost.aborted) {
     const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
@@ -106,7 +109,8 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
     const bundle = deps.bundles.get({ blobId, sha256 }, signal);
-    const [opened, found] = await Promise.all([opening, bundle]);
+    const [opened, found] = await Promise.all([opening, bundle, deps.taken]);
+    signal.throwIfAborted();
     using _admitted = deps.door.admit(work.signingKey, opened);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
     const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };

@@ -21,6 +21,15 @@ export type Ends = {
   released: AbortSignal;
 };
 
+/** How a piece of work hears of its lease. */
+export type Held = Ends & {
+  /**
+   * Settles when core has heard that it came, or it is lost. Until then it may be prepared, with
+   * what nobody sees: another runner may be given it.
+   */
+  taken: Promise<void>;
+};
+
 export type Leases = {
   /** From now on it is renewed; dispose when its work has ended. */
   hold(leaseId: string): Disposable & Ends;
@@ -28,15 +37,15 @@ export type Leases = {
   /** These are all whose work shall end, held or on their way here. */
   release(leaseIds: readonly string[]): void;
   /**
-   * Tells core that these have come, and gives those that it still knows: only they may be run.
-   * Core offers the others again.
+   * Tells core that these, which are held, have come. Settles when it has heard; those that it does
+   * not know any more, or could not be told of, are lost: it offers them again. Never rejects.
    */
-  take(leaseIds: string[]): Promise<ReadonlySet<string>>;
+  take(leaseIds: string[]): Promise<void>;
   /** Settles when the signal aborts. */
   renewing: Promise<void>;
 };
 
-type Held = { lost: AbortController; released: AbortController; sureUntil: number };
+type Lease = { lost: AbortController; released: AbortController; sureUntil: number };
 
 export function openLeases(options: {
   clients: Pick<Clients, 'runners'>;
@@ -51,8 +60,8 @@ export function openLeases(options: {
   onSuperseded(): void;
   signal: AbortSignal;
 }): Leases {
-  const { clients, call, runner, leaseMs, log, now, signal } = options;
-  const held = new Map<string, Held>();
+  const { clients, call, runner, leaseMs, log, now, signal, onSuperseded } = options;
+  const held = new Map<string, Lease>();
   let released: ReadonlySet<string> = new Set();
 
   const renew = async (leaseIds: string[]): Promise<void> => {
@@ -71,7 +80,7 @@ export function openLeases(options: {
     } catch (error) {
       if (isSuperseded(error)) {
         for (const id of held.keys()) lose(id, 'a newer runner has taken over');
-        options.onSuperseded();
+        onSuperseded();
         return;
       }
       if (held.size > 0) log.warn({ error: String(error) }, 'leases could not be renewed');
@@ -82,8 +91,10 @@ export function openLeases(options: {
     }
   };
   const lose = (id: string, why: string): void => {
+    const lease = held.get(id);
+    if (lease === undefined) return;
     log.warn({ leaseId: id, why }, 'a lease is lost');
-    held.get(id)?.lost.abort(new Error(`the lease is lost: ${why}`));
+    lease.lost.abort(new Error(`the lease is lost: ${why}`));
     held.delete(id);
   };
   const keepRenewing = async (): Promise<void> => {
@@ -100,8 +111,14 @@ export function openLeases(options: {
     async take(leaseIds) {
       const request = { ...runner, leaseIds };
       const options = { ...call, timeoutMs: leaseMs };
-      const kept = await retried(() => clients.runners.renewLeases(request, options));
-      return new Set(kept.leaseIds);
+      try {
+        const kept = await retried(() => clients.runners.renewLeases(request, options));
+        const known = new Set(kept.leaseIds);
+        for (const id of leaseIds) if (!known.has(id)) lose(id, 'it came too late');
+      } catch (error) {
+        for (const id of leaseIds) lose(id, 'core could not be told that it came');
+        if (isSuperseded(error)) onSuperseded();
+      }
     },
     hold(leaseId) {
       const lease = {

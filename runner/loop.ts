@@ -8,7 +8,7 @@ import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import { type Ends, isSuperseded, type Leases } from './leases.ts';
+import { type Held, isSuperseded, type Leases } from './leases.ts';
 
 /** Source: LeaseWorkRequest.wait_ms. */
 const WAIT_MS = 25_000;
@@ -31,7 +31,7 @@ export type LoopOptions = {
    */
   foretell?: (work: Work) => Disposable | undefined;
   /** Does one piece of work; never rejects for a reason of the work. */
-  run(work: Work, ends: Ends): Promise<void>;
+  run(work: Work, held: Held): Promise<void>;
   log: Log;
   /** A newer instance of this runner has registered: nothing more is leased. */
   onSuperseded(): void;
@@ -70,7 +70,7 @@ export async function workLoop(options: LoopOptions): Promise<void> {
   await Promise.all(running);
 }
 
-type Leased = { work: Work; foretold: Disposable | undefined };
+type Leased = { work: Work; foretold: Disposable | undefined; held: Disposable & Held };
 
 async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
   const { clients, call, runner, leases, kind, signal, foretell } = options;
@@ -79,21 +79,18 @@ async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
     { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
   );
   if (work.length === 0) return [];
-  using untaken = new DisposableStack();
-  const offered = work.map((one) => ({ work: one, foretold: foretell?.(one) }));
-  for (const { foretold } of offered) untaken.use(foretold);
-  const taken = await leases.take(work.map(({ leaseId }) => leaseId));
-  const ours = offered.filter((one) => taken.has(one.work.leaseId));
-  untaken.move();
-  for (const one of offered) if (!ours.includes(one)) one.foretold?.[Symbol.dispose]();
-  return ours;
+  const offered = work.map((one) => {
+    return { work: one, foretold: foretell?.(one), lease: leases.hold(one.leaseId) };
+  });
+  const taken = leases.take(work.map(({ leaseId }) => leaseId));
+  return offered.map(({ lease, ...one }) => ({ ...one, held: { ...lease, taken } }));
 }
 
-async function start({ work, foretold }: Leased, { leases, run, log }: LoopOptions): Promise<void> {
+async function start({ work, foretold, held }: Leased, { run, log }: LoopOptions): Promise<void> {
   using _foretold = foretold;
-  using lease = leases.hold(work.leaseId);
+  using _held = held;
   try {
-    await run(work, lease);
+    await run(work, held);
   } catch (error) {
     log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed here');
   }

@@ -149,26 +149,27 @@ async function lease(options: {
       // core says RUNNING before there is a Chrome
       foretell: ({ item }) =>
         item?.$case === 'invocation' ? door.expect(item.value.signingKey) : undefined,
-      async run({ leaseId, item }: Work, ends) {
+      async run({ leaseId, item }: Work, held) {
         if (item?.$case !== 'invocation') return;
-        await runInvocation(item.value, leaseId, { ...browsing, ...ofInvocations, ...ends });
+        await runInvocation(item.value, leaseId, { ...browsing, ...ofInvocations, ...held });
       },
     }),
     workLoop({
       ...shared,
       kind: 'SESSION',
       max: config.sessionsMax,
-      async run({ leaseId, item }: Work, ends) {
+      async run({ leaseId, item }: Work, held) {
         if (item?.$case !== 'session') return;
-        await runSession(item.value, leaseId, { ...browsing, ...ofSessions, ...ends });
+        await runSession(item.value, leaseId, { ...browsing, ...ofSessions, ...held });
       },
     }),
     workLoop({
       ...shared,
       kind: 'BUILD',
       max: config.buildsMax,
-      async run({ leaseId, item }: Work, { lost }) {
-        if (item?.$case !== 'build') return;
+      async run({ leaseId, item }: Work, { lost, taken }) {
+        await taken;
+        if (item?.$case !== 'build' || lost.aborted) return;
         const signal = AbortSignal.any([lost, stopped]);
         const deps = { ...core, hosts, jail, installed, config: build, log, signal };
         await runBuild(item.value, leaseId, deps);

@@ -36,6 +36,8 @@ export type SessionDeps = {
   log: Log;
   now: () => number;
   times: SessionTimes;
+  /** Settles when core knows that it came: nobody is let in sooner. */
+  taken: Promise<void>;
   /** Aborts when the lease is lost: stop, and tell nobody. */
   lost: AbortSignal;
   /** Aborts when its user wants it to end. */
@@ -62,6 +64,7 @@ export async function runSession(
   const { clients, call } = given;
   const log = given.log.child({ sessionId: work.sessionId });
   const over = await run(work, { ...given, leaseId, log });
+  await given.taken; // what could not begin may have failed sooner
   if (over === undefined || given.lost.aborted) return;
   const { end, reason, proxyBytes } = over;
   log.info({ end, reason }, 'a session has ended');
@@ -77,7 +80,7 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
   using life = openLife({ ...deps, keepAlive: work.keepAlive });
   let session: Session;
   try {
-    session = await open(work, life, deps);
+    [session] = await Promise.all([open(work, life, deps), deps.taken]);
   } catch (error) {
     const isForAnother = deps.ending.aborted && !deps.released.aborted;
     return isForAnother ? undefined : { ...(await failure(error, life, deps)), proxyBytes: 0 };

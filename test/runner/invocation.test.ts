@@ -17,6 +17,8 @@ type Scene = {
   invoke?: (invoke: Invoke, crash: () => void) => Promise<InvokeOutcome>;
   take?: () => Promise<Chrome>;
   timeoutMs?: number;
+  /** When core knows that it came. */
+  taken?: Promise<void>;
   lost?: AbortSignal;
   released?: AbortSignal;
   stopped?: AbortSignal;
@@ -73,6 +75,7 @@ async function run(scene: Scene) {
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },
     },
+    taken: scene.taken ?? Promise.resolve(),
     lost: scene.lost ?? never,
     released: scene.released ?? never,
     stopped: scene.stopped ?? never,
@@ -130,6 +133,30 @@ test('a value is told once, when the log is sent; nothing of Chrome is left then
       sessionStartMs: 7,
     },
   ]);
+});
+
+test('no handler begins before core knows that it came, and none of a lost lease', async () => {
+  for (const isOurs of [true, false]) {
+    const taken = Promise.withResolvers<void>();
+    const lost = new AbortController();
+    let hasBegun = false;
+    const running = run({
+      taken: taken.promise,
+      lost: lost.signal,
+      async invoke() {
+        hasBegun = true;
+        return { type: 'result', json: '1' };
+      },
+    });
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    assert.not.ok(hasBegun);
+    if (!isOurs) lost.abort();
+    taken.resolve();
+    const { told, acts } = await running;
+    assert.is(hasBegun, isOurs);
+    assert.is(told.length, isOurs ? 1 : 0);
+    assert.ok(acts.includes('chrome gone'));
+  }
 });
 
 test('nothing is no outcome, and a core that was away is told later', async () => {

@@ -95,7 +95,7 @@ const noLeases: Leases = {
   hold: () => ({ lost: never, released: never, [Symbol.dispose]() {} }),
   held: () => 0,
   release: () => {},
-  take: async (leaseIds) => new Set(leaseIds),
+  take: async () => {},
   renewing: Promise.resolve(),
 };
 
@@ -137,25 +137,14 @@ test('never more work than places, and the last piece is waited for', async () =
   assert.is(running, 0);
 });
 
-test('what core no longer knows when it is told that it came is not run', async () => {
-  const ran: string[] = [];
-  const ended = new AbortController();
-  await workLoop({
-    kind: 'INVOCATION',
-    max: 2,
-    clients: core({ leaseWork: async () => ({ work: [work('known'), work('gone')] }) }),
-    call: {},
-    runner,
-    leases: { ...noLeases, take: async () => new Set(['known']) },
-    log,
-    onSuperseded: () => assert.unreachable(),
-    signal: ended.signal,
-    async run({ leaseId }) {
-      ran.push(leaseId);
-      ended.abort();
-    },
-  });
-  assert.equal(ran, ['known']);
+test('what core no longer knows when it is told that it came is lost', async () => {
+  await using scene = leasesOf(async ({ leaseIds }) => ({ leaseIds: leaseIds.slice(0, 1) }));
+  const known = scene.leases.hold('known');
+  const gone = scene.leases.hold('gone');
+  await scene.leases.take(['known', 'gone']);
+  assert.not.ok(known.lost.aborted);
+  assert.match(String(gone.lost.reason), /it came too late/);
+  assert.is(scene.leases.held(), 1);
 });
 
 test('a core that is away for a moment is told again what came', async () => {
@@ -164,10 +153,21 @@ test('a core that is away for a moment is told again what came', async () => {
     if (leaseIds.length === 0) return { leaseIds }; // that it is alive
     calls += 1;
     if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
-    return { leaseIds: leaseIds.slice(0, 1) };
+    return { leaseIds };
   });
-  assert.equal([...(await scene.leases.take(['a', 'b']))], ['a']);
+  await scene.leases.take(['a', 'b']); // not held here, so nobody renews them beside it
   assert.is(calls, 2);
+});
+
+test('what core cannot be told of is lost; a newer runner is news of its own', async () => {
+  const refused = async () => {
+    throw new Fault('LEASE_LOST', 'a newer instance');
+  };
+  await using scene = leasesOf(refused);
+  const lease = scene.leases.hold('a');
+  await scene.leases.take(['a']);
+  assert.ok(lease.lost.aborted);
+  assert.ok(scene.superseded.aborted);
 });
 
 test('a failed lease call is tried again, a failed piece of work ends nothing', async () => {

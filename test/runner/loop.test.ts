@@ -10,9 +10,10 @@ import { workLoop } from '../../runner/loop.ts';
 const loop = suite('runner/loop');
 
 /** Offers two pieces of work once; gives what happened, in order. */
-async function run(take: (ids: string[]) => Promise<Set<string>>): Promise<string[]> {
+async function run(isTold: boolean): Promise<string[]> {
   const acts: string[] = [];
   const ending = new AbortController();
+  const heard = Promise.withResolvers<void>();
   const offered = ['a', 'b'].map((leaseId): Work => ({ leaseId, item: undefined }));
   let polls = 0;
   const runners = {
@@ -23,15 +24,17 @@ async function run(take: (ids: string[]) => Promise<Set<string>>): Promise<strin
       throw ending.signal.reason;
     },
   } as unknown as Clients['runners'];
+  const lost = new AbortController();
   const leases = {
     held: () => 0,
-    take(ids: string[]) {
-      acts.push('core hears');
-      return take(ids);
+    async take(ids: string[]) {
+      acts.push(`core hears of ${ids}`);
+      await heard.promise;
+      if (!isTold) lost.abort();
     },
-    hold: () => ({ [Symbol.dispose]() {} }),
+    hold: () => ({ lost: lost.signal, [Symbol.dispose]() {} }),
   } as unknown as Leases;
-  await workLoop({
+  const looping = workLoop({
     ...{ kind: 'INVOCATION', max: 4, call: {}, runner: { runnerId: 'r', instanceId: 'i' } },
     ...{ clients: { runners }, leases, signal: ending.signal },
     log: openLog({ role: 'test', level: 'silent' }),
@@ -40,27 +43,30 @@ async function run(take: (ids: string[]) => Promise<Set<string>>): Promise<strin
       acts.push(`${leaseId} foretold`);
       return { [Symbol.dispose]: () => void acts.push(`${leaseId} forgotten`) };
     },
-    async run({ leaseId }) {
-      acts.push(`${leaseId} runs`);
+    async run({ leaseId }, held) {
+      acts.push(`${leaseId} prepared`);
+      await held.taken;
+      acts.push(`${leaseId} ${held.lost.aborted ? 'left' : 'runs'}`);
     },
   });
+  while (!ending.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  heard.resolve();
+  await looping;
   return acts;
 }
 
-loop('what is taken is foretold until it is over, what is not is forgotten at once', async () => {
-  const acts = await run(async () => new Set(['b']));
-  assert.equal(acts, [
-    ...['a foretold', 'b foretold', 'core hears', 'a forgotten', 'b runs', 'b forgotten'],
-  ]);
+const BEFORE = ['a foretold', 'b foretold', 'core hears of a,b', 'a prepared', 'b prepared'];
+
+loop('work is foretold, then prepared while core hears that it came', async () => {
+  const acts = await run(true);
+  assert.equal(acts.slice(0, 5), BEFORE);
+  assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a runs', 'b forgotten', 'b runs']);
 });
 
-loop('when core cannot be told, all is forgotten', async () => {
-  const acts = await run(async () => {
-    throw new Error('core is away');
-  });
-  assert.equal(acts.toSorted(), [
-    ...['a foretold', 'a forgotten', 'b foretold', 'b forgotten', 'core hears'],
-  ]);
+loop('when core cannot be told, it is left and forgotten', async () => {
+  const acts = await run(false);
+  assert.equal(acts.slice(0, 5), BEFORE);
+  assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a left', 'b forgotten', 'b left']);
 });
 
 loop.run();

@@ -27,6 +27,8 @@ type Scene = {
   passedMs?: number;
   /** Aborted before it begins. */
   before?: Name[];
+  /** When core knows that it came. */
+  taken?: Promise<void>;
 };
 type Name = 'lost' | 'released' | 'ending' | 'stopped' | 'crash';
 type Abort = (name: Name) => void;
@@ -76,6 +78,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
     log: openLog({ role: 'test', level: 'silent' }),
     now: () => startedAt + (asked++ > 0 ? (scene.passedMs ?? 0) : 0),
     times: { connectMs: 1_000_000, idleMs: 1_000_000, graceMs: 0 },
+    taken: scene.taken?.then(() => void acts.push('known')) ?? Promise.resolve(),
     lost: signals.lost.signal,
     released: signals.released.signal,
     ending: signals.ending.signal,
@@ -95,6 +98,19 @@ test('the door is open before core is told, and Chrome is gone before the end is
   assert.equal(acts, ['k in', 'started', 'k out', 'chrome gone', 'told']);
   const reason = 'the session was released';
   assert.equal(told, [{ leaseId: 'lease', end: 'COMPLETED', reason, proxyBytes: 5 }]);
+});
+
+test('before core knows that it came nobody is let in, and no end is told', async () => {
+  const soon = () => new Promise<void>((resolve) => setTimeout(resolve, 20));
+  const start = (abort: Abort) => {
+    setImmediate(abort, 'released');
+    return true;
+  };
+  const { acts } = await run({ taken: soon(), start });
+  assert.equal(acts, ['known', 'k in', 'started', 'k out', 'chrome gone', 'told']);
+  const take = () => Promise.reject(new Error('no Chrome'));
+  const failed = await run({ taken: soon(), take });
+  assert.equal(failed.acts, ['known', 'told']);
 });
 
 test('its time is counted from the start of its Chrome', async () => {

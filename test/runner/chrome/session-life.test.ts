@@ -58,6 +58,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
     ...{ call: {}, chromes: { take: async () => chrome }, door, runDir: dir.path, log },
     now: Date.now,
     times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, ...times },
+    taken: Promise.resolve(),
     ...{ lost: never, released: released.signal, ending: never, stopped: never },
   });
   await started.promise;
