@@ -11,7 +11,7 @@
 import type { Writable } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import type { Exit, Jail, JailSpec, Rung } from './ladder.ts';
-import { giveTo, start } from './launch.ts';
+import { giveTo, killGroup, start } from './launch.ts';
 import { programMounts } from './libs.ts';
 import { findProgram, limitArgv } from './limits.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
@@ -100,9 +100,9 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
       return {
         child,
         exited: exited.finally(() => lent?.[Symbol.dispose]()),
-        // the kernel ends the jail's pid 1, and with it the jail, when bwrap dies (--die-with-
-        // parent)
-        kill: () => void child.kill('SIGKILL'),
+        // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks for
+        // that last, and what it had started before then lived on (seen): it is in bwrap's group
+        kill: () => killGroup(child.pid),
       };
     },
   };

@@ -1,0 +1,41 @@
+/** A jail that is killed while it is being made: whatever was there of it ends. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/log.ts';
+import { openJail } from '../../../runner/jail/ladder.ts';
+import { programMounts } from '../../../runner/jail/libs.ts';
+import { until } from '../../support/poll.ts';
+import { processesNaming } from '../../support/processes.ts';
+
+const kill = suite('runner/jail/kill');
+const log = openLog({ role: 'test', level: 'silent', people: false });
+/** A start takes some 30 ms, and is killed at each of its moments. */
+const MOMENTS = Array.from({ length: 60 }, (_, at) => at);
+
+for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
+  kill(`${sandbox}: a kill during the start leaves nothing behind`, async () => {
+    const jail = await openJail({ sandbox, log });
+    const mounts = await programMounts(process.execPath, '/bin/node');
+    const mark = randomUUID();
+    const spec = {
+      argv: (at: (path: string) => string) => {
+        return [at('/bin/node'), '-e', 'setInterval(() => {}, 1e6)', mark];
+      },
+      ...{ mounts, env: () => ({}), limits: { files: 256 }, tmpBytes: 1 << 20 },
+      stdio: 'ignore' as const,
+    };
+    const left = () => processesNaming(mark);
+    for (const ms of MOMENTS) {
+      const jailed = jail.launch({ ...spec, nestedNamespaces: ms % 2 === 0 });
+      await sleep(ms);
+      jailed.kill();
+      await jailed.exited;
+    }
+    await until(() => left().length === 0, 10_000).catch(() => undefined);
+    assert.equal(left(), []);
+  });
+}
+
+kill.run();
