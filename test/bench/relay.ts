@@ -30,6 +30,8 @@ const WINDOW = 50;
 const LARGE = 5;
 const LOADS = 2;
 const RESOURCES = 100;
+/** A site of the same city. */
+const AWAY_MS = 10;
 const NOBODY = 65_534;
 const START_LIMIT_MS = 30_000;
 
@@ -37,16 +39,18 @@ const START_LIMIT_MS = 30_000;
 type Used = { cpuMs: number; entries: number; bytes: number; compressed: number };
 type Started = AsyncDisposable & { url: string; used?(): Promise<Used> };
 /** By measure: milliseconds each; of the pipelined and the large, per second of each round. */
-type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page' | 'securePage', number[]>;
+type Figures = Record<Measure, number[]>;
+type Measure = 'evaluate' | 'pipelined' | 'large' | PageKind;
+type PageKind = 'page' | 'securePage' | 'farPage';
+type Sites = Record<PageKind, string>;
 
 {
   await using parts = new AsyncDisposableStack();
-  const site = createServer(answerPage);
-  const siteUrl = `http://127.0.0.1:${await listen(site)}/`;
-  parts.defer(() => void site.close().closeAllConnections());
-  const secure = createSecureServer(await selfSigned(), answerPage);
-  const secureUrl = `https://127.0.0.1:${await listen(secure)}/`;
-  parts.defer(() => void secure.close().closeAllConnections());
+  const sites: Sites = {
+    page: await openSite(createServer(answerPage), 'http', parts),
+    securePage: await openSite(createSecureServer(await selfSigned(), answerPage), 'https', parts),
+    farPage: await openSite(createServer(answerLate), 'http', parts),
+  };
   const started: [string, Pick<Started, 'url' | 'used'>][] = [
     ['direct', parts.use(await startDirect())],
     ['relay, no log', parts.use(await startRelay('plain'))],
@@ -62,7 +66,7 @@ type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page' | 'securePage'
   );
   for (let round = -1; round < ROUNDS; round++) {
     for (const { client, figures } of variants) {
-      await measure(client, { siteUrl, secureUrl }, round < 0 ? noFigures() : figures);
+      await measure(client, sites, round < 0 ? noFigures() : figures);
     }
   }
   const [direct, ...others] = variants;
@@ -78,14 +82,19 @@ type Figures = Record<'evaluate' | 'pipelined' | 'large' | 'page' | 'securePage'
 }
 
 function noFigures(): Figures {
-  return { evaluate: [], pipelined: [], large: [], page: [], securePage: [] };
+  return { evaluate: [], pipelined: [], large: [], page: [], securePage: [], farPage: [] };
 }
 
-async function measure(
-  client: Client,
-  { siteUrl, secureUrl }: { siteUrl: string; secureUrl: string },
-  figures: Figures,
-): Promise<void> {
+async function openSite(
+  server: ReturnType<typeof createServer>,
+  scheme: 'http' | 'https',
+  parts: AsyncDisposableStack,
+): Promise<string> {
+  parts.defer(() => void server.close().closeAllConnections());
+  return `${scheme}://127.0.0.1:${await listen(server)}/`;
+}
+
+async function measure(client: Client, sites: Sites, figures: Figures): Promise<void> {
   for (let n = 0; n < SEQUENTIAL; n++) {
     figures.evaluate.push(await timed(() => client.evaluate('1')));
   }
@@ -96,9 +105,9 @@ async function measure(
   });
   figures.large.push((1_000 * LARGE) / large);
   for (let n = 0; n < LOADS; n++) {
-    figures.page.push(await timed(() => client.load(`${siteUrl}?${Math.random()}`)));
-    const secure = await timed(() => client.load(`${secureUrl}?${Math.random()}`));
-    figures.securePage.push(secure);
+    for (const kind of ['page', 'securePage', 'farPage'] as const) {
+      figures[kind].push(await timed(() => client.load(`${sites[kind]}?${Math.random()}`)));
+    }
   }
 }
 
@@ -125,6 +134,8 @@ function show({ name, figures }: Variant, direct: Figures | undefined): void {
   line(`page of ${RESOURCES}, ms p95`, 0.95, 'page', 1);
   line(`https page of ${RESOURCES}, ms p50`, 0.5, 'securePage', 1);
   line(`https page of ${RESOURCES}, ms p95`, 0.95, 'securePage', 1);
+  line(`the same ${AWAY_MS} ms away, ms p50`, 0.5, 'farPage', 1);
+  line(`the same ${AWAY_MS} ms away, ms p95`, 0.95, 'farPage', 1);
 }
 
 function mib(bytes: number): string {
@@ -192,6 +203,10 @@ async function ended(child: ChildProcess, end: () => void): Promise<void> {
   const gone = once(child, 'exit');
   end();
   await gone;
+}
+
+function answerLate(request: IncomingMessage, response: ServerResponse): void {
+  setTimeout(answerPage, AWAY_MS, request, response);
 }
 
 /** A page of scripts, styles and pictures, none of which may be cached. */
