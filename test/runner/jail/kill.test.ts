@@ -34,7 +34,7 @@ for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
       await jailed.exited;
     }
     await until(() => left().length === 0, 10_000).catch(() => undefined);
-    assert.equal(left(), []);
+    assert.is(left().length, 0); // a diff of command lines takes minutes
   });
 }
 
