@@ -32,6 +32,8 @@ function engineOf(setUp = '') {
           if (error === 'fault') throw new Fault('QUEUE_FULL', 'full', { max: 1 });
           throw new Error('a bug');
         },
+        leaseWork: () => db.pragma('synchronous', { simple: true }),
+        syncs: () => db.pragma('synchronous', { simple: true }),
         spoilCommit() {
           db.pragma('defer_foreign_keys = ON');
           db.exec('INSERT INTO rows (id, parent) VALUES (99, 1)');
@@ -106,6 +108,23 @@ test('a full disk refuses what did not fit and keeps what did', () => {
   const isKept = first !== undefined && 'value' in first;
   assert.equal(ids(), isKept ? [1] : [], 'the answer tells the truth');
   assert.equal(engine.run([op('add', 5)]).kind, 'committed', 'and the next group goes on');
+});
+
+test('an offer of work alone does not wait for the disk, and all else does', () => {
+  const [FULL, NORMAL] = [2, 1];
+  const said = (engine: Engine, ...ops: string[]) => {
+    const outcome = engine.run(ops.map((name) => op(name)));
+    return (
+      outcome.kind === 'committed' && outcome.answers.map((one) => 'value' in one && one.value)
+    );
+  };
+  const { engine } = engineOf('PRAGMA synchronous = FULL');
+  assert.equal(said(engine, 'leaseWork'), [NORMAL]);
+  assert.equal(said(engine, 'leaseWork', 'syncs'), [FULL, FULL]);
+  assert.equal(said(engine, 'syncs'), [FULL]);
+  const { engine: quick } = engineOf('PRAGMA synchronous = NORMAL');
+  assert.equal(said(quick, 'leaseWork'), [NORMAL]);
+  assert.equal(said(quick, 'syncs'), [NORMAL]);
 });
 
 test.run();
