@@ -4,6 +4,7 @@
  */
 import { Fault, notFound } from '../proto/errors.ts';
 import type { Build } from '../proto/gen/tabern/v1/functions.pb.ts';
+import { traceparentIn } from '../proto/trace.ts';
 import { normalisedEntrypoint } from './entrypoint.ts';
 import { builtToProto, type FunctionService } from './functions.ts';
 import { newId } from './ids.ts';
@@ -31,7 +32,7 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
   const { store, now, queueMax, waitMs } = options;
 
   return {
-    async createBuild(request, { projectId }) {
+    async createBuild(request, { projectId, call }) {
       if (request.projectId !== undefined && request.projectId !== projectId) {
         const facts = { projectId: request.projectId };
         throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', facts);
@@ -45,7 +46,9 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
       const at = now();
       const ends = { waitUntil: at + waitMs, expiresAt: at + BUILD_TIMEOUT_MS };
       const ids = { id: newId(), projectId, archiveBlobId };
-      const row = await store.createBuild({ ...ids, ...ends, entrypoint, queueMax, at });
+      const traceparent = traceparentIn(call.metadata);
+      const wanted = { ...ids, ...ends, entrypoint, queueMax, traceparent, at };
+      const row = await store.createBuild(wanted);
       return { build: toProto(row, []) };
     },
 

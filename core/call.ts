@@ -6,7 +6,7 @@
 import { Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
 import type { Call, Definition, Handlers } from '../proto/rpc.ts';
-import { traced } from '../proto/trace.ts';
+import { type Scope, traced } from '../proto/trace.ts';
 import type { Authenticate, Caller } from './auth.ts';
 
 /** A project, by its key; `keyId` is the key's public part. */
@@ -90,7 +90,7 @@ export function logged<D extends Definition>(
       };
       try {
         const { traceparent } = call.metadata;
-        const run = async () => handler(request, call);
+        const run = async (scope: Scope) => handler(request, below(call, scope));
         const answer = await traced({ name: `core ${name}`, traceparent }, run);
         note('OK');
         return answer;
@@ -100,6 +100,12 @@ export function logged<D extends Definition>(
       }
     };
   });
+}
+
+/** What is asked for in a span goes on below that span. */
+function below(call: Call, { traceparent }: Scope): Call {
+  if (traceparent === undefined || traceparent === call.metadata['traceparent']) return call;
+  return { ...call, metadata: { ...call.metadata, traceparent } };
 }
 
 type Wrapped = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;

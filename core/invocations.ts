@@ -11,6 +11,7 @@ import type {
 } from '../proto/gen/tabern/v1/invocations.pb.ts';
 import { must } from '../proto/must.ts';
 import type { Call } from '../proto/rpc.ts';
+import { traceparentIn } from '../proto/trace.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import type { Checks } from './checks.ts';
 import { extensionOf, findExtension } from './extensions.ts';
@@ -63,8 +64,8 @@ export function invocationService(
 
   return {
     /** Accepts one invocation and answers at once; a runner leases it from here. */
-    async invokeFunction(request, { projectId }) {
-      return { invocation: toProto(await accept(options, request, projectId)) };
+    async invokeFunction(request, caller) {
+      return { invocation: toProto(await accept(options, request, caller)) };
     },
 
     async getInvocation({ id, wait = 0 }, { projectId, call }) {
@@ -108,7 +109,7 @@ export function invocationService(
 async function accept(
   { store, now, checks, secrets, queueMax, waitMs }: InvocationOptions,
   request: InvokeFunctionRequest,
-  projectId: string,
+  { projectId, call }: ProjectCaller,
 ): Promise<InvocationRow> {
   const functionId = pathId('functionId', request.functionId);
   const named = request.versionId;
@@ -138,6 +139,7 @@ async function accept(
     userMetadata: jsonOrNull(session['userMetadata']),
     timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
     ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
+    traceparent: traceparentIn(call.metadata),
   });
 }
 

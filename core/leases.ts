@@ -194,11 +194,12 @@ async function failed(
 
 async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
   const { signingKeys, secrets } = options;
-  const { leaseId, id, projectId, timeoutMs } = work;
+  const { id, projectId, timeoutMs } = work;
+  const offer = { leaseId: work.leaseId, traceparent: work.traceparent ?? undefined };
   if (work.kind === 'build') {
     const { entrypoint, archiveBlobId } = work;
     const value = { buildId: id, projectId, entrypoint, archiveBlobId, timeoutMs };
-    return { leaseId, item: { $case: 'build', value } };
+    return { ...offer, item: { $case: 'build', value } };
   }
   const context = work.context && (await contextWork(options, work.context));
   const extension = work.extension && extensionWork(work.extension);
@@ -210,7 +211,7 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
       ...{ sessionId: id, projectId, sessionParamsJson, timeoutMs, keepAlive, signingKey },
       ...{ context, extension },
     };
-    return { leaseId, item: { $case: 'session', value } };
+    return { ...offer, item: { $case: 'session', value } };
   }
   const { sessionId, versionId, functionName, bundleBlobId, bundleSha256, region } = work;
   const value = {
@@ -220,5 +221,5 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     sessionParamsJson: secrets.open(work.sessionParams, sessionId),
     ...{ signingKey: signingKeys.of(sessionId), context, extension },
   };
-  return { leaseId, item: { $case: 'invocation', value } };
+  return { ...offer, item: { $case: 'invocation', value } };
 }

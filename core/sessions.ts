@@ -10,6 +10,7 @@ import type {
   SessionServiceService,
 } from '../proto/gen/tabern/v1/sessions.pb.ts';
 import type { Call } from '../proto/rpc.ts';
+import { traceparentIn } from '../proto/trace.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import { isId, newId } from './ids.ts';
 import { parseQuery } from './metadata-query.ts';
@@ -56,7 +57,7 @@ export function sessionService(options: SessionOptions): Service<SessionMethods,
     async createSession({ projectId: given, ...request }, caller) {
       const { projectId, call } = caller;
       checkProject(given, projectId);
-      const created = await store.createSession(await wanted(options, request, projectId));
+      const created = await store.createSession(await wanted(options, request, caller));
       const { id } = created;
       try {
         return { session: shown(await ready(options, created, call), caller) };
@@ -118,7 +119,7 @@ async function release(
 async function wanted(
   { store, secrets, now }: SessionOptions,
   request: Omit<CreateSessionRequest, 'projectId'>,
-  projectId: string,
+  { projectId, call }: ProjectCaller,
 ): Promise<NewUserSession> {
   const params = plainParams(request);
   const wrong = sessionProblem(params);
@@ -137,6 +138,7 @@ async function wanted(
     userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
     params: secrets.seal(params, id),
     timeoutMs: timeout === undefined ? undefined : timeout * 1_000,
+    traceparent: traceparentIn(call.metadata),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Middleware } from 'koa';
 import { Fault } from '../proto/errors.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { isTraceparent } from '../proto/trace.ts';
 import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from './config.ts';
 
 /**
@@ -20,7 +21,6 @@ const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
 /** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
 const KEY = /^[\x21-\x7e]{1,4096}$/;
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-const TRACE_PARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** What the middlewares of one request share. */
 export type State = {
@@ -84,8 +84,7 @@ export function callMetadata(
 /** The client's, when it is one. */
 export function traceparentOf({ headers }: IncomingMessage): string | undefined {
   const { traceparent } = headers;
-  const isOne = typeof traceparent === 'string' && TRACE_PARENT.test(traceparent);
-  return isOne ? traceparent : undefined;
+  return isTraceparent(traceparent) ? traceparent : undefined;
 }
 
 /**

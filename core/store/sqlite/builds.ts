@@ -43,8 +43,9 @@ export function buildOps(tx: Tx): BuildOps {
 
   return {
     createBuild(wanted) {
-      const { id, projectId, waitUntil, queueMax, at } = wanted;
-      queue.add({ id, kind: 'build', projectId, expiresAt: waitUntil, queueMax, at });
+      const { id, projectId, waitUntil, queueMax, traceparent, at } = wanted;
+      const place = { expiresAt: waitUntil, queueMax, traceparent, at };
+      queue.add({ id, kind: 'build', projectId, ...place });
       const row = must(insert.get(wanted), 'returned row');
       crashPoint('create-build');
       return row;

@@ -39,11 +39,13 @@ export function invocationOps(tx: Tx): InvocationOps {
   return {
     acceptInvocation(wanted) {
       const { idempotency, ...made } = wanted;
-      const { id, projectId, sessionId, sessionParams, waitUntil, queueMax, at } = made;
+      const { id, projectId, sessionId, sessionParams, waitUntil, at } = made;
+      const { queueMax, traceparent } = made;
       const earlier = idempotency && keys.find({ ...idempotency, projectId, at });
       if (earlier) return earlier;
       const expiresAt = at + wanted.timeoutMs;
-      queue.add({ id, kind: 'invocation', projectId, expiresAt: waitUntil, queueMax, at });
+      const place = { expiresAt: waitUntil, queueMax, traceparent, at };
+      queue.add({ id, kind: 'invocation', projectId, ...place });
       const session = { keepAlive: 0, extensionId: null, timeoutMs: null } as const;
       sessions.open({ ...made, ...session, id: sessionId, params: sessionParams, expiresAt });
       const row = must(insert.get({ ...made, expiresAt }), 'returned row');

@@ -41,22 +41,22 @@ export function offers(tx: Tx): (job: JobRow, leaseId: string) => LeasedWork {
   const session = db.prepare<[string], LeasedSessionRow>(`
     SELECT id, project_id AS projectId, params, timeout_ms AS timeoutMs, keep_alive AS keepAlive
     FROM sessions WHERE id = ?`);
-  return ({ id, kind }, leaseId) => {
+  return ({ id, kind, traceparent }, leaseId) => {
     if (kind === 'invocation') {
       const found = must(invocation.get(id), 'function, version and bundle of an invocation');
       const context = contexts.offer(found.sessionId);
       const extension = extensions(found.sessionId);
       const loaded = { ...(context && { context }), ...(extension && { extension }) };
-      return { kind, leaseId, ...found, ...loaded };
+      return { kind, leaseId, traceparent, ...found, ...loaded };
     }
     if (kind === 'session') {
       const { keepAlive, ...found } = must(session.get(id), 'session of a job');
       const context = contexts.offer(id);
       const extension = extensions(id);
       const loaded = { ...(context && { context }), ...(extension && { extension }) };
-      return { kind, leaseId, ...found, keepAlive: keepAlive === 1, ...loaded };
+      return { kind, leaseId, traceparent, ...found, keepAlive: keepAlive === 1, ...loaded };
     }
     const timeoutMs = BUILD_TIMEOUT_MS;
-    return { kind, leaseId, ...must(build.get(id), 'build of a job'), timeoutMs };
+    return { kind, leaseId, traceparent, ...must(build.get(id), 'build of a job'), timeoutMs };
   };
 }

@@ -19,10 +19,12 @@ export type JobRow = {
   expiresAt: number;
   /** A user asked for its end. */
   releasedAt: number | null;
+  /** Of the request that asked for it. */
+  traceparent: string | null;
 };
 
 export const JOB_COLUMNS = `id, kind, project_id AS projectId, state, lease_id AS leaseId,
-  lease_until AS leaseUntil, expires_at AS expiresAt, released_at AS releasedAt`;
+  lease_until AS leaseUntil, expires_at AS expiresAt, released_at AS releasedAt, traceparent`;
 
 /**
  * Ours: the runner ends what is over or released; core ends what such a runner forgot. Closing a
@@ -37,6 +39,7 @@ export type NewJob = {
   expiresAt: number;
   /** Where the project's operator has not said. */
   queueMax: number;
+  traceparent: string | undefined;
   at: number;
 };
 
@@ -78,7 +81,7 @@ export function queueOf(tx: Tx): Queue {
         throw new Fault('QUEUE_FULL', message, facts);
       }
       sql.countIn.run(job);
-      sql.insert.run(job);
+      sql.insert.run({ ...job, traceparent: job.traceparent ?? null });
       wake(`work:${job.kind}`);
     },
     take(kind, lease) {
@@ -106,8 +109,8 @@ export function queueOf(tx: Tx): Queue {
 
 function jobStatements({ db }: Tx) {
   const insert = db.prepare<[object]>(`
-    INSERT INTO jobs (id, kind, project_id, state, expires_at, created_at)
-    VALUES (@id, @kind, @projectId, 'ready', @expiresAt, @at)`);
+    INSERT INTO jobs (id, kind, project_id, state, expires_at, traceparent, created_at)
+    VALUES (@id, @kind, @projectId, 'ready', @expiresAt, @traceparent, @at)`);
   const take = db.prepare<[object], JobRow>(`
     UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
       lease_id = @leaseId, lease_until = @leaseUntil

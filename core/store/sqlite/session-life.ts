@@ -38,11 +38,12 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
 
   return {
     createSession(wanted) {
-      const { id, projectId, waitUntil, at, keepAlive } = wanted;
+      const { id, projectId, waitUntil, at, keepAlive, traceparent } = wanted;
       const timeoutMs = wanted.timeoutMs ?? limits.timeoutMs(projectId);
       limits.check(projectId);
       const queueMax = Number.MAX_SAFE_INTEGER; // the limit bounds those that wait, too
-      queue.add({ id, kind: 'session', projectId, expiresAt: waitUntil, queueMax, at });
+      const place = { expiresAt: waitUntil, queueMax, traceparent, at };
+      queue.add({ id, kind: 'session', projectId, ...place });
       crashPoint('create-session');
       const expiresAt = at + timeoutMs;
       sessions.open({ ...wanted, timeoutMs, keepAlive: keepAlive ? 1 : 0, expiresAt });

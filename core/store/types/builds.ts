@@ -53,6 +53,8 @@ export type NewBuild = {
   expiresAt: number;
   /** Builds that may wait in the project. */
   queueMax: number;
+  /** W3C trace context of the request; absent when it had none. */
+  traceparent?: string | undefined;
   at: number;
 };
 

@@ -54,6 +54,8 @@ export type NewInvocation = {
   queueMax: number;
   /** What its client calls it, and until when. */
   idempotency?: IdempotencyKey & { expiresAt: number };
+  /** W3C trace context of the request; absent when it had none. */
+  traceparent?: string | undefined;
   at: number;
 };
 

@@ -50,7 +50,10 @@ export type LeasedSession = {
   extension?: LeasedExtension;
 };
 
-export type LeasedWork = LeasedInvocation | LeasedBuild | LeasedSession;
+export type LeasedWork = (LeasedInvocation | LeasedBuild | LeasedSession) & {
+  /** W3C trace context of the request that asked for it. */
+  traceparent: string | null;
+};
 
 /** One live instance of a runner. */
 export type Holder = { runnerId: string; instanceId: string };

@@ -17,6 +17,8 @@ export type NewUserSession = {
   timeoutMs: number | undefined;
   /** When its waiting for a runner ends. */
   waitUntil: number;
+  /** W3C trace context of the request; absent when it had none. */
+  traceparent?: string | undefined;
   at: number;
 };
 

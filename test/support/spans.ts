@@ -1,0 +1,64 @@
+/**
+ * An OpenTelemetry SDK of the tests' own, which hands over each span that has ended. Its contexts
+ * go nowhere by themselves, as with an SDK that was set up without a context manager.
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  type Attributes,
+  type Context,
+  type Span,
+  type SpanContext,
+  type SpanOptions,
+  type SpanStatus,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api';
+
+/** `status` is 0 as long as nobody said one, 2 for an error. */
+export type Made = {
+  name: string;
+  kind: number | undefined;
+  own: SpanContext;
+  parent: SpanContext | undefined;
+  status: SpanStatus;
+  attributes: Attributes;
+  startTime: unknown;
+  endTime: unknown;
+};
+
+export function spanProvider(ended: (made: Made) => void): TracerProvider {
+  const startSpan = (name: string, options: SpanOptions = {}, context?: Context): Span => {
+    const parent = context && trace.getSpanContext(context);
+    const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
+    const own = { traceId, spanId: randomBytes(8).toString('hex'), traceFlags: 1 };
+    const { kind, attributes = {}, startTime } = options;
+    const status = { code: 0 };
+    const made: Made = { name, kind, own, parent, status, attributes, startTime, endTime: 0 };
+    return spanOf(made, ended);
+  };
+  return { getTracer: () => ({ startSpan }) } as unknown as TracerProvider;
+}
+
+/** As much of a span as we use. */
+function spanOf(made: Made, ended: (made: Made) => void): Span {
+  const span: Partial<Span> = {
+    spanContext: () => made.own,
+    updateName(final) {
+      made.name = final;
+      return span as Span;
+    },
+    setAttributes(more) {
+      made.attributes = { ...made.attributes, ...more };
+      return span as Span;
+    },
+    setStatus(status) {
+      made.status = status;
+      return span as Span;
+    },
+    end(endTime) {
+      made.endTime = endTime;
+      ended(made);
+    },
+  };
+  return span as Span;
+}
