@@ -4,7 +4,7 @@ import type { Env } from '../proto/env.ts';
 import { Channel } from '../proto/grpc.ts';
 import { openLog } from '../proto/log.ts';
 import { remoteClients } from '../proto/services.ts';
-import { startTracing } from '../proto/trace.ts';
+import { endTracing, startTracing } from '../proto/trace.ts';
 import { gatewayConfig } from './config.ts';
 import { askedToEnd, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
@@ -35,5 +35,6 @@ export async function serveGateway(env: Env): Promise<number> {
   process.stdout.write(`${config.publicUrl ?? gateway.url}\n`);
   log.info({ end: await asked }, 'ending');
   await gateway.close();
+  await endTracing();
   return 0;
 }

@@ -13,7 +13,9 @@ import type { Env } from '../proto/env.ts';
 import { type HandedOver, isDoorOpened } from '../proto/handover.ts';
 import type { Log } from '../proto/log.ts';
 import type { Samples } from '../proto/metrics.ts';
+import { isTracing } from '../proto/trace.ts';
 import { EXIT } from './exits.ts';
+import { preloads } from './preloads.ts';
 import { samplesOf } from './runner-metrics.ts';
 
 const BIN = fileURLToPath(new URL('bin.ts', import.meta.url));
@@ -71,12 +73,13 @@ export function keepRunner(
   const refused = Promise.withResolvers<number>();
   let child: ChildProcess | undefined;
   let door: string | undefined;
+  const tracing = isTracing() ? forTracing(env) : { words: [], env: {} };
 
   const keep = async () => {
     for (let backoffMs = BACKOFF_MIN_MS; !closing.signal.aborted; ) {
       const startedAt = performance.now();
-      child = spawn(process.execPath, command, {
-        env: runnerEnv(env),
+      child = spawn(process.execPath, [...tracing.words, ...command], {
+        env: { ...runnerEnv(env), ...tracing.env },
         // Its logs go to stderr as ours do; stdout is for what a person asked.
         stdio: ['ignore', 2, 2, 'ipc'],
       });
@@ -124,6 +127,19 @@ export function runnerEnv(env: Env): Record<string, string> {
     return PASSED.has(name) || (name.startsWith('TABERN_') && !KEPT.includes(name));
   });
   return Object.fromEntries(passed) as Record<string, string>;
+}
+
+/**
+ * An SDK that makes spans here makes them there: the modules that were preloaded, and the variables
+ * of OpenTelemetry, which say where spans go.
+ */
+export function forTracing(
+  env: Env,
+  execArgv: readonly string[] = process.execArgv,
+): { words: string[]; env: Record<string, string> } {
+  const own = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
+  const words = preloads(execArgv, env['NODE_OPTIONS']);
+  return { words, env: Object.fromEntries(own) as Record<string, string> };
 }
 
 async function ended(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {

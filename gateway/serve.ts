@@ -6,7 +6,7 @@
 import { type Env, place } from '../proto/env.ts';
 import { type Log, openLog } from '../proto/log.ts';
 import type { Metrics } from '../proto/metrics.ts';
-import { startTracing } from '../proto/trace.ts';
+import { endTracing, startTracing } from '../proto/trace.ts';
 import { type GatewayConfig, gatewayConfig } from './config.ts';
 import { askedToEnd, coreFailure, gatewayFailure } from './exits.ts';
 import { startGateway } from './main.ts';
@@ -40,6 +40,7 @@ export async function serve(env: Env): Promise<number> {
   log.info({ end }, 'ending');
   await Promise.all([gateway.close(), runner.close()]);
   await core.close();
+  await endTracing();
   return typeof end === 'number' ? end : 0;
 }
 
@@ -54,6 +55,7 @@ export async function serveCore(env: Env): Promise<number> {
   announce(core.address, core);
   log.info({ end: await asked }, 'ending');
   await core.close();
+  await endTracing();
   return 0;
 }
 

@@ -47,7 +47,8 @@ function bundledNode() {
 
 /** @param {string} node */
 function runWith(node) {
-  const child = spawn(node, [fileURLToPath(bin), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const words = [...process.execArgv, fileURLToPath(bin), ...process.argv.slice(2)];
+  const child = spawn(node, words, { stdio: 'inherit' });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   const pass = (signal) => child.kill(signal);
   for (const signal of signals) process.on(signal, pass);

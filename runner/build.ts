@@ -14,6 +14,7 @@ import type { BuildWork, CompleteBuildRequest } from '../proto/gen/tabern/v1/run
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { ended, step as inStep } from '../proto/trace.ts';
 import { unpack } from './archive.ts';
 import { download, upload } from './build-blobs.ts';
 import { type BuildLog, type Level, openBuildLog } from './build-log.ts';
@@ -89,6 +90,8 @@ export async function runBuild(work: BuildWork, leaseId: string, deps: BuildDeps
   const outcome = await build({ ...deps, work, leaseId, lines, signal }).catch((error: unknown) =>
     failed(error, { work, deps, late, lines }),
   );
+  const isFailure = outcome.$case === 'failure';
+  ended(isFailure ? outcome.value.code : 'COMPLETED', isFailure);
   await lines.close();
   await retried(() => clients.runners.completeBuild({ leaseId, outcome }, call));
 }
@@ -110,18 +113,20 @@ async function steps(step: Step): Promise<Outcome> {
   await Promise.all([mkdir(root), mkdir(join(directory, 'home'))]);
 
   const archive = join(directory, 'archive.tgz');
-  await download(step, archive);
-  const { entries } = await unpack(archive, root, { signal });
+  await inStep('download', () => download(step, archive));
+  const { entries } = await inStep('unpack', () => unpack(archive, root, { signal }));
   lines.line('info', `unpacked ${entries} entries`);
   await checkEntrypoint(root, work.entrypoint);
 
   const { projectId } = work;
-  await install({ directory, projectId, jail, env: config.env, installed, log: lines, signal });
+  const from = { directory, projectId, jail, env: config.env, installed, log: lines, signal };
+  await inStep('install', () => install(from));
 
   const outFile = join(directory, 'bundle.mjs');
-  const made = await compile(step, { root, outFile });
-  const manifests = readManifests(await introspect(step, { path: outFile, sha256: made.sha256 }));
-  const bundleBlobId = await upload(step, outFile);
+  const made = await inStep('bundle', () => compile(step, { root, outFile }));
+  const found = { path: outFile, sha256: made.sha256 };
+  const manifests = readManifests(await inStep('introspect', () => introspect(step, found)));
+  const bundleBlobId = await inStep('upload', () => upload(step, outFile));
   const names = manifests.map(({ name }) => JSON.stringify(name)).join(', ');
   lines.line('info', `built ${manifests.length} function(s): ${names}`);
   return { $case: 'success', value: { manifests, bundleBlobId } };

@@ -17,6 +17,7 @@ import { PROFILE_LIMITS } from '../proto/profile-rules.ts';
 import { sealProfile } from '../proto/profile-seal.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { step } from '../proto/trace.ts';
 import type { Chrome } from './chrome/launch.ts';
 import { packProfile, unpackProfile } from './chrome/profile.ts';
 import { readState, restoreState, takeState, writeState } from './chrome/session-state.ts';
@@ -64,7 +65,7 @@ export async function openContext(
   const profileDir = join(dir, 'profile');
   await mkdir(dir, { mode: 0o700 });
   try {
-    await load(work, { ...deps, dir, profileDir }, signal);
+    await step('context load', () => load(work, { ...deps, dir, profileDir }, signal));
     const state = await takeState(profileDir);
     const notSaved = (why: string): void =>
       deps.warn(`the context was not saved: ${why}; its content is what it was`);
@@ -78,7 +79,7 @@ export async function openContext(
       },
       async save(chrome) {
         try {
-          await save(work, { ...deps, dir, profileDir }, chrome);
+          await step('context save', () => save(work, { ...deps, dir, profileDir }, chrome));
         } catch (error) {
           deps.log.warn({ contextId: work.contextId, err: error }, 'a context was not saved');
           notSaved(reasonOf(error));

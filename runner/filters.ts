@@ -39,6 +39,7 @@ export function openFilters(options: { lists: readonly string[]; now: () => numb
 async function parsed(lists: readonly string[]): Promise<Uint8Array> {
   const thread = new Worker(new URL('./filters-thread.ts', import.meta.url), {
     workerData: lists,
+    execArgv: [], // what was preloaded into the runner is not for a thread
   });
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   thread.once('message', resolve).once('error', reject);

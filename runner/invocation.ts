@@ -15,6 +15,7 @@ import type {
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { ended, step } from '../proto/trace.ts';
 import type { Bundles } from './bundles.ts';
 import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
@@ -74,6 +75,8 @@ export async function runInvocation(
   const { outcome, session, laps } = await run(work, lines, { ...deps, log, leaseId });
   const over = patience(deps);
   await deps.taken; // what could not begin may have failed sooner
+  const code = deps.lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
+  ended(code, code !== COMPLETED);
   await lines.flush(over);
   if (!deps.lost.aborted) {
     const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
@@ -83,6 +86,12 @@ export async function runInvocation(
   }
   log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
   await session?.gone;
+}
+
+const COMPLETED = 'COMPLETED';
+
+function codeOf(outcome: Outcome): string {
+  return outcome?.$case === 'failure' ? outcome.value.code : COMPLETED;
 }
 
 type RunDeps = InvocationDeps & { leaseId: string };
@@ -108,14 +117,14 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   signal.addEventListener('abort', end);
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
-    const bundle = deps.bundles.get({ blobId, sha256 }, signal);
+    const bundle = step('bundle', () => deps.bundles.get({ blobId, sha256 }, signal));
     const [opened, found] = await Promise.all([opening, bundle, deps.taken]);
     signal.throwIfAborted();
     using _admitted = deps.door.admit(work.signingKey, opened);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
     const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
     hasBegun = true;
-    const said = await deps.hosts.invoke(asked);
+    const said = await step('handler', () => deps.hosts.invoke(asked));
     outcome = outcomeOf(said, opened, { ...deps, deadline });
   } catch (error) {
     outcome = failureOf(error, { ...deps, deadline, signal });

@@ -9,6 +9,7 @@ import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { type Held, isSuperseded, type Leases } from './leases.ts';
+import { inSpan } from './work-span.ts';
 
 /** Source: LeaseWorkRequest.wait_ms. */
 const WAIT_MS = 25_000;
@@ -30,8 +31,10 @@ export type LoopOptions = {
    * Disposed when the work is over, or was not taken.
    */
   foretell?: (work: Work) => Disposable | undefined;
-  /** Does one piece of work; never rejects for a reason of the work. */
-  run(work: Work, held: Held): Promise<void>;
+  /**
+   * Does one piece of work; never rejects for a reason of the work. `call` is how it calls core.
+   */
+  run(work: Work, given: Held & { call: CallOptions }): Promise<void>;
   log: Log;
   /** A newer instance of this runner has registered: nothing more is leased. */
   onSuperseded(): void;
@@ -86,11 +89,14 @@ async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
   return offered.map(({ lease, ...one }) => ({ ...one, held: { ...lease, taken } }));
 }
 
-async function start({ work, foretold, held }: Leased, { run, log }: LoopOptions): Promise<void> {
+async function start(
+  { work, foretold, held }: Leased,
+  { run, log, call }: LoopOptions,
+): Promise<void> {
   using _foretold = foretold;
   using _held = held;
   try {
-    await run(work, held);
+    await inSpan(work, call, (own) => run(work, { ...held, call: own }));
   } catch (error) {
     log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed here');
   }

@@ -18,6 +18,7 @@ import { Channel } from '../proto/grpc.ts';
 import { type Log, openLog } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import { type Clients, remoteClients } from '../proto/services.ts';
+import { endTracing, startTracing } from '../proto/trace.ts';
 import { runBuild } from './build.ts';
 import { openBundles } from './bundles.ts';
 import { ChromeNotFound } from './chrome/find.ts';
@@ -66,6 +67,7 @@ class SupersededError extends OperatorError {
 
 /** Runs until it is asked to end; then ends the process. */
 export async function runnerMain(): Promise<void> {
+  await startTracing();
   const config = readConfig();
   const log = openLog({ role: 'runner', level: config.logLevel });
   const { closed, left } = closeInherited();
@@ -80,6 +82,7 @@ export async function runnerMain(): Promise<void> {
     const isSuperseded = error instanceof SupersededError;
     process.exit(isSuperseded ? SUPERSEDED_EXIT_CODE : OPERATOR_EXIT_CODE);
   }
+  await endTracing();
   process.exit(0); // an idle connection or a handle of a library keeps nothing alive
 }
 
@@ -167,11 +170,11 @@ async function lease(options: {
       ...shared,
       kind: 'BUILD',
       max: config.buildsMax,
-      async run({ leaseId, item }: Work, { lost, taken }) {
+      async run({ leaseId, item }: Work, { lost, taken, call }) {
         await taken;
         if (item?.$case !== 'build' || lost.aborted) return;
         const signal = AbortSignal.any([lost, stopped]);
-        const deps = { ...core, hosts, jail, installed, config: build, log, signal };
+        const deps = { ...core, call, hosts, jail, installed, config: build, log, signal };
         await runBuild(item.value, leaseId, deps);
       },
     }),

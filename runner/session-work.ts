@@ -11,6 +11,7 @@ import type { SessionWork } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { ended } from '../proto/trace.ts';
 import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
 import { patience, tellOutcome } from './outcome.ts';
@@ -68,6 +69,7 @@ export async function runSession(
   if (over === undefined || given.lost.aborted) return;
   const { end, reason, proxyBytes } = over;
   log.info({ end, reason }, 'a session has ended');
+  ended(end, end === 'ERROR');
   const request = { leaseId, end, reason, proxyBytes };
   await tellOutcome((options) => clients.runners.completeSession(request, options), {
     ...{ call, log },

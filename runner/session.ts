@@ -11,6 +11,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import type { Log } from '../proto/log.ts';
+import { kept, step } from '../proto/trace.ts';
 import type { Chrome } from './chrome/launch.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import { openRelay, type Relay, type RelayOptions } from './chrome/relay.ts';
@@ -88,13 +89,17 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const { log, now, loadContext } = options;
   const wanted = (await options.wanted?.(signal)) ?? {};
   const context = await loadContext?.(signal);
-  const chrome = await startIn(context, { ...options, wanted }, signal);
+  const chrome = await step('browser', () => startIn(context, { ...options, wanted }, signal));
   const parts = await openParts(chrome, context, options.parts ?? []);
   const tap = parts.find((part) => part.tap)?.tap;
   const relay = openRelay(chrome, { ...options.relay, log, tap });
   const lost = new AbortController();
   const gone = Promise.withResolvers<void>();
   let closing: Promise<void> | undefined;
+  // who asks for it first may be a timer, or a poll of all the runner's releases
+  const endOnce = kept((how: Parameters<typeof end>[1]) =>
+    step('close', () => end({ chrome, context, parts }, how)),
+  );
   void chrome.pipe.closed.then(() => {
     if (closing === undefined) lost.abort(new Error('the browser ended'));
   });
@@ -109,8 +114,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     ...(putUpload === undefined ? {} : { putUpload }),
     close(code, reason, keep) {
       relay.close(code, reason);
-      const state = { keep, isLost: lost.signal.aborted };
-      closing ??= end({ chrome, context, parts }, state).finally(() => {
+      closing ??= endOnce({ keep, isLost: lost.signal.aborted }).finally(() => {
         gone.resolve(discard(chrome, context));
       });
       return closing;

@@ -12,7 +12,10 @@ export type Maker = AsyncDisposable & { make(): Promise<KeyPair> };
 
 /** Starts the thread. It does not keep the process alive. */
 export function openMaker(): Maker {
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), { env: moduleCacheEnv() });
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), {
+    env: moduleCacheEnv(),
+    execArgv: [], // what was preloaded into the service is not for a thread
+  });
   worker.unref();
   return {
     make() {

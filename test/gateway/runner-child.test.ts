@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { keepRunner, runnerEnv } from '../../gateway/runner-child.ts';
+import { forTracing, keepRunner, runnerEnv } from '../../gateway/runner-child.ts';
 import { openLog } from '../../proto/log.ts';
 import { until } from '../support/poll.ts';
 
@@ -76,6 +76,19 @@ test('a runner sees its part of the environment and no key of the operator', () 
   };
   const { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME } = env;
   assert.equal(runnerEnv(env), { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME });
+});
+
+test('where spans are made it gets what makes them, and where they go', () => {
+  const env = {
+    NODE_OPTIONS: '--inspect --import ./tracing.js',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    AWS_SECRET_ACCESS_KEY: 'a secret',
+  };
+  assert.equal(forTracing(env, ['--require', './more.cjs', '--inspect-brk']), {
+    words: ['--import', './tracing.js', '--require', './more.cjs'],
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
+  });
+  assert.equal(forTracing({}, []), { words: [], env: {} });
 });
 
 /** Says where its door is; answers what is handed over with what was said first, then dies. */
