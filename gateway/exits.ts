@@ -71,3 +71,12 @@ export function askedToEnd(): Promise<NodeJS.Signals> {
     process.on('SIGINT', asked);
   });
 }
+
+/** Aborts when it is asked to end, with the Exit to end by; for a command that tidies up first. */
+export function endedBySignal(whatIsLeft: string): AbortSignal {
+  const over = new AbortController();
+  void askedToEnd().then((signal) =>
+    over.abort(new Exit(EXIT.failed, `ended by ${signal}: ${whatIsLeft}`)),
+  );
+  return over.signal;
+}

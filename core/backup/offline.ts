@@ -9,12 +9,13 @@ import { type BackupPart, takeBackup } from './take.ts';
 /** Throws ConfigError when a core runs on it, or there is nothing. */
 export async function* offlineBackup(
   dataDir: string,
-  withMasterKey: boolean,
+  { withMasterKey, signal }: { withMasterKey: boolean; signal?: AbortSignal },
 ): AsyncGenerator<BackupPart> {
   if (!existsSync(join(dataDir, 'tabern.db'))) {
     throw new ConfigError(`${dataDir} is no data directory: set TABERN_DATA or --data`);
   }
   using db = openForBackup(dataDir);
-  const source = { dataDir, version: version(), withMasterKey, at: Date.now() };
-  yield* takeBackup({ ...source, snapshot: db.snapshot });
+  const source = { dataDir, version: version(), withMasterKey, signal, at: Date.now() };
+  const snapshot = (path: string) => db.snapshot(path, signal);
+  yield* takeBackup({ ...source, snapshot });
 }

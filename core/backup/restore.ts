@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ConfigError } from '../../proto/env.ts';
@@ -32,30 +32,47 @@ export async function restoreBackup(options: {
   dataDir: string;
   /** The text of keys/master.key, where it is kept elsewhere. */
   masterKey?: string | undefined;
+  /** Aborts when nobody wants it any more; what is in place by then stays. */
+  signal?: AbortSignal | undefined;
 }): Promise<Restored> {
-  const { bytes, dataDir, masterKey } = options;
-  const aside = await openAside(dataDir);
+  const { bytes, dataDir, masterKey, signal } = options;
+  const { aside, isNew } = await openAside(dataDir);
+  let isDone = false;
   try {
-    const found = await unpack(bytes, aside);
+    const found = await unpack(bytes, aside, signal);
     const manifest = await check(found, aside);
     if (masterKey !== undefined) await writeKey(aside, masterKey);
     const hasMasterKey = masterKey !== undefined || manifest.hasMasterKey;
     if (hasMasterKey) checkKey(aside);
+    signal?.throwIfAborted();
     await put(aside, dataDir);
+    isDone = true;
     return { manifest, hasMasterKey };
   } catch (error) {
     throw unusable(dataDir, error);
   } finally {
     await rm(aside, { recursive: true, force: true });
+    if (isNew && !isDone) await removeEmpty(dataDir);
   }
 }
 
+/** What `put` has brought there stays: a disk that failed may hold all that there is. */
+async function removeEmpty(dataDir: string): Promise<void> {
+  await rmdir(dataDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOTEMPTY') throw error;
+  });
+}
+
 /** Not with its parents: who mistypes one learns of it. */
-async function openAside(dataDir: string): Promise<string> {
+async function openAside(dataDir: string): Promise<{ aside: string; isNew: boolean }> {
   try {
-    await mkdir(dataDir, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
+    const isNew = await mkdir(dataDir, { mode: 0o700 }).then(
+      () => true,
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+        return false;
+      },
+    );
     const names = await readdir(dataDir);
     if (names.length > 0) {
       const left = names[0] === ASIDE ? `: ${ASIDE} is of a restore that was ended` : '';
@@ -63,7 +80,7 @@ async function openAside(dataDir: string): Promise<string> {
     }
     const aside = join(dataDir, ASIDE);
     await mkdir(aside, { mode: 0o700 });
-    return aside;
+    return { aside, isNew };
   } catch (error) {
     throw unusable(dataDir, error);
   }
@@ -79,7 +96,11 @@ function unusable(dataDir: string, error: unknown): unknown {
 }
 
 /** Writes what is in the tar, and no other name than a backup has. */
-async function unpack(bytes: AsyncIterable<Buffer>, aside: string): Promise<Map<string, Found>> {
+async function unpack(
+  bytes: AsyncIterable<Buffer>,
+  aside: string,
+  signal: AbortSignal | undefined,
+): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
   for (const folder of ['blobs', 'keys']) await mkdir(join(aside, folder), { mode: 0o700 });
   try {
@@ -94,6 +115,7 @@ async function unpack(bytes: AsyncIterable<Buffer>, aside: string): Promise<Map<
         body,
         async function* (parts) {
           for await (const part of parts as AsyncIterable<Buffer>) {
+            signal?.throwIfAborted();
             hash.update(part);
             yield part;
           }

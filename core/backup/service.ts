@@ -27,9 +27,10 @@ export function backupService(options: {
       isRunning = true;
       try {
         await using _ = files.hold();
-        const source = { dataDir, version: version(), withMasterKey, at: now() };
+        const { signal } = call;
+        const source = { dataDir, version: version(), withMasterKey, signal, at: now() };
         for await (const part of takeBackup({ ...source, snapshot: store.snapshot })) {
-          if (call.signal.aborted) throw call.signal.reason;
+          signal.throwIfAborted();
           yield Buffer.isBuffer(part)
             ? { part: { $case: 'chunk', value: part } as const }
             : { part: { $case: 'start', value: part } as const };

@@ -32,6 +32,8 @@ export type BackupSource = {
   /** Copies the database to that path, and says what it names. */
   snapshot(path: string): Promise<Snapshot>;
   withMasterKey: boolean;
+  /** Aborts when nobody wants it any more. */
+  signal?: AbortSignal | undefined;
   at: number;
 };
 
@@ -39,19 +41,19 @@ export type BackupPart = { totalBytes: number; missing: string[] } | Buffer;
 
 /** How much there will be, then the bytes of the tar. */
 export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPart> {
-  const { dataDir, at } = source;
+  const { dataDir, signal, at } = source;
   const folder = join(dataDir, FOLDER);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
   try {
     const path = join(folder, DATABASE);
     const { blobs } = await source.snapshot(path);
-    const { members, missing } = await blobMembers(join(dataDir, 'blobs'), blobs);
+    const { members, missing } = await blobMembers(join(dataDir, 'blobs'), blobs, signal);
     const manifest: Manifest = {
       format: FORMAT,
       version: source.version,
       createdAt: new Date(at).toISOString(),
-      database: { size: (await stat(path)).size, sha256: await hashOf(path) },
+      database: { size: (await stat(path)).size, sha256: await hashOf(path, signal) },
       ...{ blobs: members.length, missing, hasMasterKey: source.withMasterKey },
     };
     const all = [
@@ -67,12 +69,12 @@ export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPa
   }
 }
 
-async function blobMembers(folder: string, blobs: Snapshot['blobs']) {
+async function blobMembers(folder: string, blobs: Snapshot['blobs'], signal?: AbortSignal) {
   const members: Member[] = [];
   const missing: string[] = [];
   for (let from = 0; from < blobs.length; from += BATCH) {
     const batch = blobs.slice(from, from + BATCH);
-    const whole = await Promise.all(batch.map((blob) => isWhole(folder, blob)));
+    const whole = await Promise.all(batch.map((blob) => isWhole(folder, blob, signal)));
     for (const [n, { id, size }] of batch.entries()) {
       if (whole[n]) members.push(fileMember(`blobs/${id}`, size, join(folder, id)));
       else missing.push(id);
@@ -82,11 +84,17 @@ async function blobMembers(folder: string, blobs: Snapshot['blobs']) {
 }
 
 /** To its last byte: one that has rotted would make a backup that nobody can restore. */
-async function isWhole(folder: string, blob: Snapshot['blobs'][number]): Promise<boolean> {
+async function isWhole(
+  folder: string,
+  blob: Snapshot['blobs'][number],
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   try {
     const path = join(folder, blob.id);
-    return (await stat(path)).size === blob.size && (await hashOf(path)) === blob.sha256;
+    const { size } = await stat(path);
+    return size === blob.size && (await hashOf(path, signal)) === blob.sha256;
   } catch {
+    signal?.throwIfAborted();
     return false; // not there, or cannot be read
   }
 }
@@ -96,8 +104,11 @@ async function masterKey(dataDir: string): Promise<Member> {
 }
 
 /** Lower-case hex. */
-export async function hashOf(path: string): Promise<string> {
+export async function hashOf(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  for await (const part of createReadStream(path)) hash.update(part);
+  for await (const part of createReadStream(path)) {
+    signal?.throwIfAborted();
+    hash.update(part);
+  }
   return hash.digest('hex');
 }

@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import { createZstdCompress } from 'node:zlib';
 import type { Env } from '../../proto/env.ts';
 import type { Given } from '../commands/command.ts';
-import { EXIT, Exit } from '../exits.ts';
+import { EXIT, Exit, endedBySignal } from '../exits.ts';
 import { isUnreachable, placeOf, withCore } from './core.ts';
 import { openProgress, print, say } from './screen.ts';
 
@@ -19,7 +19,10 @@ import { openProgress, print, say } from './screen.ts';
 const TIMEOUT_MS = 86_400_000;
 
 type Part = { totalBytes: number; missing: string[] } | Buffer;
-export type Offline = (dataDir: string, withMasterKey: boolean) => AsyncGenerator<Part>;
+export type Offline = (
+  dataDir: string,
+  options: { withMasterKey: boolean; signal: AbortSignal },
+) => AsyncGenerator<Part>;
 
 export async function backup(
   file: string,
@@ -31,15 +34,19 @@ export async function backup(
   const aside = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
   const isPacked = path.endsWith('.zst');
   const { dataDir, address } = placeOf(given, env);
+  const signal = endedBySignal('no backup was written');
+  const target = { aside, isPacked, signal };
   let hasBegun = false;
   try {
     const { bytes, missing } = await withCore(given, env, ({ operators, call }) => {
-      const parts = operators.createBackup({ withMasterKey }, { ...call, timeoutMs: TIMEOUT_MS });
+      const options = { ...call, timeoutMs: TIMEOUT_MS, signal };
+      const parts = operators.createBackup({ withMasterKey }, options);
       const begun = () => {
         hasBegun = true;
       };
-      return write(ofCore(parts, begun), aside, isPacked);
+      return write(ofCore(parts, begun), target);
     }).catch((error: unknown) => {
+      signal.throwIfAborted();
       if (!isUnreachable(error)) throw error;
       if (hasBegun) {
         throw new Exit(EXIT.port, 'the service ended before the backup: take it again', error);
@@ -47,12 +54,16 @@ export async function backup(
       // A core elsewhere has another data directory, and its backup was asked for.
       if (address !== `unix:${dataDir}/core.sock` || !existsSync(dataDir)) throw error;
       say(`no core runs on ${dataDir}: reading it as it lies`);
-      return write(offline(dataDir, withMasterKey), aside, isPacked);
+      return write(offline(dataDir, { withMasterKey, signal }), target);
     });
+    signal.throwIfAborted();
     await rename(aside, path);
     await syncFolder(dirname(path));
     report({ path, bytes, missing, withMasterKey }, given);
     return missing.length === 0 ? 0 : EXIT.failed;
+  } catch (error) {
+    signal.throwIfAborted(); // whatever that broke
+    throw error;
   } finally {
     await rm(aside, { force: true });
   }
@@ -68,7 +79,18 @@ async function* ofCore(
   }
 }
 
-async function write(parts: AsyncGenerator<Part>, aside: string, isPacked: boolean) {
+type Target = { aside: string; isPacked: boolean; signal: AbortSignal };
+
+/** Ends its source, too, before it resolves or rejects. */
+async function write(parts: AsyncGenerator<Part>, target: Target) {
+  try {
+    return await writeAll(parts, target);
+  } finally {
+    await parts.return(undefined);
+  }
+}
+
+async function writeAll(parts: AsyncGenerator<Part>, { aside, isPacked, signal }: Target) {
   const first = await parts.next();
   if (first.done || Buffer.isBuffer(first.value)) throw new Error('a backup without a start');
   const { totalBytes, missing } = first.value as Exclude<Part, Buffer>;
@@ -82,10 +104,13 @@ async function write(parts: AsyncGenerator<Part>, aside: string, isPacked: boole
   };
   const packed: Transform[] = isPacked ? [createZstdCompress()] : [];
   const target = createWriteStream(aside, { flags: 'wx', mode: 0o600, flush: true });
-  await pipeline([Readable.from(counted()), ...packed, target]).catch((error: unknown) => {
+  try {
+    await pipeline([Readable.from(counted()), ...packed, target], { signal });
+  } catch (error) {
     throw diskExit(error, aside) ?? error;
-  });
-  progress.end();
+  } finally {
+    progress.end();
+  }
   return { bytes: totalBytes, missing };
 }
 

@@ -2,9 +2,11 @@
 import { createReadStream, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { ConfigError, type Env } from '../../proto/env.ts';
 import type { Given } from '../commands/command.ts';
+import { endedBySignal } from '../exits.ts';
 import { placeOf } from './core.ts';
 import { openProgress, print, say } from './screen.ts';
 
@@ -12,6 +14,7 @@ export type Restore = (options: {
   bytes: AsyncIterable<Buffer>;
   dataDir: string;
   masterKey?: string | undefined;
+  signal: AbortSignal;
 }) => Promise<{
   manifest: { createdAt: string; blobs: number; missing: string[] };
   hasMasterKey: boolean;
@@ -26,6 +29,7 @@ export async function restore(
   const masterKey = keyOf(given['masterKey']);
   const found = await stat(file).catch(() => undefined);
   if (!found?.isFile()) throw new ConfigError(`there is no file ${file}`);
+  const signal = endedBySignal('nothing was restored');
   const progress = openProgress('read', found.size);
   const read = async function* () {
     for await (const chunk of createReadStream(file)) {
@@ -34,8 +38,8 @@ export async function restore(
     }
   };
   const bytes = file.endsWith('.zst') ? unpacked(read()) : read();
-  const { manifest, hasMasterKey } = await restoreBackup({ bytes, dataDir, masterKey });
-  progress.end();
+  const wanted = { bytes, dataDir, masterKey, signal };
+  const { manifest, hasMasterKey } = await restoreBackup(wanted).finally(progress.end);
   const { createdAt, blobs, missing } = manifest;
   if (given['json'] === true) {
     print(JSON.stringify({ dataDir, createdAt, blobs, missing, hasMasterKey }));
@@ -53,8 +57,8 @@ export async function restore(
 }
 
 async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const { Readable } = await import('node:stream');
-  const stream = Readable.from(bytes).pipe(createZstdDecompress());
+  // an error of either is the stream's, where it is read
+  const stream = pipeline(Readable.from(bytes), createZstdDecompress(), () => undefined);
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (cause) {

@@ -12,8 +12,16 @@ import { takeLock } from './open.ts';
 const STEP_PAGES = 256;
 
 /** Copies the database to that path, where nothing may be. */
-export async function snapshotTo(db: Database, path: string): Promise<Snapshot> {
-  await db.backup(path, { progress: () => STEP_PAGES });
+export async function snapshotTo(
+  db: Database,
+  path: string,
+  signal?: AbortSignal,
+): Promise<Snapshot> {
+  const progress = (): number => {
+    signal?.throwIfAborted();
+    return STEP_PAGES;
+  };
+  await db.backup(path, { progress });
   chmodSync(path, 0o600);
   using opened = new DisposableStack();
   const copy = opened.adopt(new Sqlite(path), (one) => one.close());
@@ -27,12 +35,12 @@ export async function snapshotTo(db: Database, path: string): Promise<Snapshot> 
 /** Throws ConfigError when a core runs on the directory. Nothing is migrated. */
 export function openForBackup(
   dir: string,
-): Disposable & { snapshot: (path: string) => Promise<Snapshot> } {
+): Disposable & { snapshot: (path: string, signal?: AbortSignal) => Promise<Snapshot> } {
   const lock = takeLock(dir);
   try {
     const db = new Sqlite(join(dir, 'tabern.db'), { fileMustExist: true, timeout: 5_000 });
     return {
-      snapshot: (path) => snapshotTo(db, path),
+      snapshot: (path, signal) => snapshotTo(db, path, signal),
       [Symbol.dispose]() {
         db.close();
         lock.close();
