@@ -155,7 +155,7 @@ async function linkedContext(
   if (url === undefined) {
     throw new Fault('TOKEN_REQUIRED', 'This operation needs an API key or the runner token.');
   }
-  const named = links.read(method, url);
+  const named = await links.read(method, url);
   const content = await store.getContextContent(named);
   if (!content) throw notFound('Context', named.id);
   return { ...content, projectId: named.projectId };

@@ -74,7 +74,7 @@ export function contentService(
 
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
     // The upload began while the URL was good: WriteBlob has looked.
-    const named = links.read('PUT', url, UPLOAD_LASTS_MS);
+    const named = await links.read('PUT', url, UPLOAD_LASTS_MS);
     const content = await store.getContextContent(named);
     if (!content) throw notFound('Context', named.id);
     using _ = await turns.take(call.signal);

@@ -6,8 +6,7 @@ import { Fault } from '../proto/errors.ts';
 import { must } from '../proto/must.ts';
 import type { LinkMethod } from './blobs/links.ts';
 import { isId } from './ids.ts';
-import type { Sealer } from './seal.ts';
-import { signedPaths } from './signed-paths.ts';
+import { type LinkOptions, signedPaths } from './signed-paths.ts';
 
 /** Ours: a client packs and encrypts a directory before it sends. */
 const UPLOAD_LIFE_MS = 3_600_000;
@@ -21,24 +20,26 @@ const PATH = /^\/v1\/contexts\/([^/]+)\/content$/;
 type Named = { id: string; projectId: string };
 
 export type ContextLinks = {
-  upload(context: Named): string;
-  download(context: Named): string;
+  /** `keyId`: the public part of the API key that asks. */
+  upload(context: Named, keyId: string | undefined): string;
+  download(context: Named, keyId: string | undefined): string;
   /**
    * Which context the URL is for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED; `graceMs` is for
    * what began before the URL expired.
    */
-  read(method: LinkMethod, url: string, graceMs?: number): Named;
+  read(method: LinkMethod, url: string, graceMs?: number): Promise<Named>;
 };
 
-export function contextLinks(sealer: Sealer, now: () => number): ContextLinks {
-  const paths = signedPaths(sealer, 'contexts', now);
-  const link = (method: LinkMethod, { id, projectId }: Named, lifeMs: number) =>
-    paths.sign({ method, projectId, path: `/v1/contexts/${id}/content`, lifeMs });
+export function contextLinks(options: LinkOptions): ContextLinks {
+  const paths = signedPaths('contexts', options);
+  const pathOf = ({ id, projectId }: Named) => ({ path: `/v1/contexts/${id}/content`, projectId });
   return {
-    upload: (context) => link('PUT', context, UPLOAD_LIFE_MS),
-    download: (context) => link('GET', context, DOWNLOAD_LIFE_MS),
-    read(method, url, graceMs) {
-      const { path, projectId } = paths.read(method, url, graceMs);
+    upload: (context, keyId) =>
+      paths.sign({ method: 'PUT', ...pathOf(context), keyId, lifeMs: UPLOAD_LIFE_MS }),
+    download: (context, keyId) =>
+      paths.sign({ method: 'GET', ...pathOf(context), keyId, lifeMs: DOWNLOAD_LIFE_MS }),
+    async read(method, url, graceMs) {
+      const { path, projectId } = await paths.read(method, url, graceMs);
       const id = must(PATH.exec(path)?.[1], 'the id in a path that we signed');
       if (!isId(id)) throw new Fault('URL_SIGNATURE_INVALID', 'Invalid signature.');
       return { id, projectId };

@@ -46,14 +46,15 @@ export function contextService(options: Options): Service<ContextMethods, Projec
   }
 
   return {
-    async createContext(request, { projectId, call }) {
+    async createContext(request, { projectId, keyId, call }) {
       if (request.projectId !== undefined && request.projectId !== projectId) {
         throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', {
           projectId: request.projectId,
         });
       }
       const name = request.name === undefined ? null : checkedName(request.name);
-      return toCreated(await createWhenKeyed(options, { projectId, name }, call), links);
+      const context = await createWhenKeyed(options, { projectId, name }, call);
+      return toCreated(context, links.upload(context, keyId));
     },
 
     async getContext({ id }, { projectId }) {
@@ -65,8 +66,9 @@ export function contextService(options: Options): Service<ContextMethods, Projec
     },
 
     /** The reference rotated an upload URL here: a new one comes, and nothing changes. */
-    async updateContext({ id }, { projectId }) {
-      return toCreated(await find(id, projectId), links);
+    async updateContext({ id }, { projectId, keyId }) {
+      const context = await find(id, projectId);
+      return toCreated(context, links.upload(context, keyId));
     },
 
     async deleteContext({ id }, { projectId }) {
@@ -77,11 +79,11 @@ export function contextService(options: Options): Service<ContextMethods, Projec
       return {};
     },
 
-    async getContextDownload({ id }, { projectId }) {
+    async getContextDownload({ id }, { projectId, keyId }) {
       const context = await find(id, projectId);
       const content = await store.getContextContent({ id: context.id, projectId });
       if (!content?.blobId) throw notFound('Context content', id);
-      return { downloadUrl: links.download(context) };
+      return { downloadUrl: links.download(context, keyId) };
     },
   };
 }
@@ -144,13 +146,13 @@ function nameKey(name: string): string {
   return folded.join('').normalize('NFC');
 }
 
-function toCreated(context: ContextRow, links: ContextLinks) {
+function toCreated(context: ContextRow, uploadUrl: string) {
   return {
     id: context.id,
     publicKey: context.publicKey,
     cipherAlgorithm: CIPHER_ALGORITHM,
     initializationVectorSize: INITIALIZATION_VECTOR_SIZE,
-    uploadUrl: links.upload(context),
+    uploadUrl,
   };
 }
 

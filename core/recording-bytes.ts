@@ -38,7 +38,7 @@ export function recordingBytes({ store, files, links }: Options): RecordingBytes
   }
 
   return async function* read({ url, offset = 0, length }) {
-    const linked = links.read(url);
+    const linked = await links.read(url);
     const pieces = piecesOf(linked, await store.listRecordingParts(linked));
     const size = pieces.reduce((sum, piece) => sum + piece.size, 0);
     checkRange({ offset, length }, size);

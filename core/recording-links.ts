@@ -3,8 +3,7 @@
  */
 import { Fault } from '../proto/errors.ts';
 import { isId } from './ids.ts';
-import type { Sealer } from './seal.ts';
-import { signedPaths } from './signed-paths.ts';
+import { type LinkOptions, signedPaths } from './signed-paths.ts';
 
 /** Source: reference.md 4.5. */
 const LIFE_MS = 6 * 3_600_000;
@@ -16,11 +15,14 @@ type Recorded = { sessionId: string; pageId: number; projectId: string };
 /** `number` absent: the whole. */
 export type LinkedRecording = Recorded & { number?: number };
 
+/** `keyId`: the public part of the API key that asks. */
+type Asked = Recorded & { keyId: string | undefined };
+
 export type RecordingLinks = {
-  part(recorded: Recorded & { number: number }): string;
-  file(recorded: Recorded): string;
+  part(asked: Asked & { number: number }): string;
+  file(asked: Asked): string;
   /** Which it is for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
-  read(url: string): LinkedRecording;
+  read(url: string): Promise<LinkedRecording>;
 };
 
 /** Whether a URL is of this kind, before anybody has judged it. */
@@ -29,19 +31,20 @@ export function isRecordingUrl(url: string): boolean {
   return PART.test(path) || FILE.test(path);
 }
 
-export function recordingLinks(sealer: Sealer, now: () => number): RecordingLinks {
-  const { sign, read } = signedPaths(sealer, 'recordings', now);
-  const get = (path: string, projectId: string) =>
-    sign({ method: 'GET', path: `/v1/sessions/${path}`, projectId, lifeMs: LIFE_MS });
+export function recordingLinks(options: LinkOptions): RecordingLinks {
+  const { sign, read } = signedPaths('recordings', options);
+  const get = (below: string, { sessionId, projectId, keyId }: Asked) => {
+    const path = `/v1/sessions/${sessionId}/${below}`;
+    return sign({ method: 'GET', path, projectId, keyId, lifeMs: LIFE_MS });
+  };
   return {
-    part({ sessionId, pageId, number, projectId }) {
+    part({ number, ...asked }) {
       const name = number === 0 ? '0.mp4' : `${number}.m4s`;
-      return get(`${sessionId}/replays/${pageId}/${name}`, projectId);
+      return get(`replays/${asked.pageId}/${name}`, asked);
     },
-    file: ({ sessionId, pageId, projectId }) =>
-      get(`${sessionId}/recording/downloads/${pageId}.mp4`, projectId),
-    read(url) {
-      const { path, projectId } = read('GET', url);
+    file: (asked) => get(`recording/downloads/${asked.pageId}.mp4`, asked),
+    async read(url) {
+      const { path, projectId } = await read('GET', url);
       const [, sessionId = '', pageId, number] = PART.exec(path) ?? FILE.exec(path) ?? [];
       if (!isId(sessionId)) throw new Fault('URL_SIGNATURE_INVALID', 'Invalid signature.');
       const recorded = { sessionId, pageId: Number(pageId), projectId };

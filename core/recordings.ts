@@ -71,7 +71,8 @@ function downloads(options: RecordingOptions): Service<DownloadMethods, ProjectC
     const rows = await store.listRecordings(session.id);
     if (rows.length === 0) throw notFound('Recording', session.id);
     await checkStore(options, session, rows);
-    const judge = { endedAt, session, now: now() };
+    const { keyId } = caller;
+    const judge = { endedAt, session, keyId, now: now() };
     return { session, rows, show: (row: RecordingRow) => toDownload(row, judge, options) };
   }
 
@@ -133,13 +134,14 @@ function replays(
         store.listRecordings(session.id),
         store.listRecordingParts(named),
       ]);
+      const by = { keyId: caller.keyId };
       const row = rows.find((one) => one.pageId === named.pageId);
       const [start, ...segments] = parts;
       if (!row || start === undefined || segments.length === 0) throw notFound('Replay', pageId);
       return {
-        initUrl: links.part({ ...named, number: start.number }),
+        initUrl: links.part({ ...named, ...by, number: start.number }),
         segments: segments.map(({ number, startMs, endMs }) => ({
-          url: links.part({ ...named, number }),
+          url: links.part({ ...named, ...by, number }),
           duration: (endMs - startMs) / 1_000,
         })),
         live: row.completedAt === null && !isOver(session.endedAt, now()),
@@ -178,7 +180,12 @@ async function checkStore(
 
 function toDownload(
   row: RecordingRow,
-  { endedAt, session, now }: { endedAt: number; session: SessionRow; now: number },
+  {
+    endedAt,
+    session,
+    keyId,
+    now,
+  }: { endedAt: number; session: SessionRow; keyId: string | undefined; now: number },
   { links }: RecordingOptions,
 ): RecordingDownload {
   const { pageId, requestedAt, segments } = row;
@@ -189,5 +196,10 @@ function toDownload(
   if (lastAt === undefined) return { ...shown, status: 'PENDING' };
   if (segments === 0) return { ...shown, status: 'FAILED' };
   const completedAt = new Date(Math.max(lastAt, requestedAt));
-  return { ...shown, status: 'COMPLETED', completedAt, downloadUrl: links.file(named) };
+  return {
+    ...shown,
+    status: 'COMPLETED',
+    completedAt,
+    downloadUrl: links.file({ ...named, keyId }),
+  };
 }

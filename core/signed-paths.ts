@@ -1,24 +1,41 @@
 /**
  * Signed URLs of one kind of object: minted when somebody asks, read back when somebody comes with
- * one. Each kind has a key of its own, so that no URL of one opens another. Path and query only:
- * core knows no hosts.
+ * one. Each kind has a key of its own, so that no URL of one opens another. One ends with its time,
+ * or with the API key that it was given to. Path and query only: core knows no hosts.
  */
-import { type LinkMethod, readLink, signLink } from './blobs/links.ts';
+import { expired, type LinkMethod, readLink, signLink } from './blobs/links.ts';
+import type { IsRevoked } from './revoked-keys.ts';
 import type { Sealer } from './seal.ts';
 
 export type SignedPaths = {
-  sign(grant: { method: LinkMethod; path: string; projectId: string; lifeMs: number }): string;
+  sign(grant: {
+    method: LinkMethod;
+    path: string;
+    projectId: string;
+    keyId: string | undefined;
+    lifeMs: number;
+  }): string;
   /**
    * What the URL was signed for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED; `graceMs` is for what
    * began before the URL expired.
    */
-  read(method: LinkMethod, url: string, graceMs?: number): { path: string; projectId: string };
+  read(
+    method: LinkMethod,
+    url: string,
+    graceMs?: number,
+  ): Promise<{ path: string; projectId: string }>;
 };
 
-export function signedPaths(sealer: Sealer, purpose: string, now: () => number): SignedPaths {
+export type LinkOptions = { sealer: Sealer; now: () => number; isRevoked: IsRevoked };
+
+export function signedPaths(purpose: string, { sealer, now, isRevoked }: LinkOptions): SignedPaths {
   const key = sealer.derive(`signed URLs of ${purpose}`);
   return {
     sign: ({ lifeMs, ...grant }) => signLink(key, { ...grant, expiresAt: now() + lifeMs }),
-    read: (method, url, graceMs = 0) => readLink(key, { method, url, now: now() - graceMs }),
+    async read(method, url, graceMs = 0) {
+      const { path, projectId, keyId } = readLink(key, { method, url, now: now() - graceMs });
+      if (keyId !== undefined && (await isRevoked(keyId))) throw expired();
+      return { path, projectId };
+    },
   };
 }

@@ -102,8 +102,8 @@ function openBody(request: IncomingMessage): Disposable & { bytes: Readable } {
 const BINARY = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
 const SIGNED = [
   { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
-  ...['expires', 'project', 'signature'].map((name) => ({
-    ...{ name, in: 'query', required: true, schema: { type: 'string' } },
+  ...['expires', 'project', 'key', 'signature'].map((name) => ({
+    ...{ name, in: 'query', required: name !== 'key', schema: { type: 'string' } },
     description: 'As in the URL that was given out; nothing of it can be changed.',
   })),
 ];

@@ -133,8 +133,8 @@ export function rangeOf(
   return from > to ? 'none' : { from, length: to - from + 1 };
 }
 
-const SIGNED = ['expires', 'project', 'signature'].map((name) => ({
-  ...{ name, in: 'query', required: true, schema: { type: 'string' } },
+const SIGNED = ['expires', 'project', 'key', 'signature'].map((name) => ({
+  ...{ name, in: 'query', required: name !== 'key', schema: { type: 'string' } },
   description: 'As in the URL that was given out; nothing of it can be changed.',
 }));
 const inPath = (name: string) => ({ ...ID, name });

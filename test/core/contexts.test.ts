@@ -33,7 +33,7 @@ async function boot(ready = 20) {
     wait: () => Promise.reject(new Fault('KEYS_NOT_READY', 'none')),
     [Symbol.asyncDispose]: async () => {},
   };
-  const links = contextLinks(sealer, clock.now);
+  const links = contextLinks({ sealer, now: clock.now, isRevoked: async () => false });
   const removed: string[] = [];
   const files = { remove: async (id: string) => void removed.push(id) };
   const service = contextService({ store: bare.store, keys, links, files, now: clock.now });
@@ -63,7 +63,10 @@ contexts('creation answers the four required fields, and where to upload', async
     'publicKey',
     'uploadUrl',
   ]);
-  assert.equal(app.links.read('PUT', made.uploadUrl), { id: made.id, projectId: app.projectId });
+  assert.equal(await app.links.read('PUT', made.uploadUrl), {
+    id: made.id,
+    projectId: app.projectId,
+  });
   assert.is(made.cipherAlgorithm, 'AES-256-CBC');
   assert.is(made.initializationVectorSize, 16);
   assert.is(app.taken(), 1);
@@ -191,7 +194,7 @@ contexts('an update answers as creation does, with a newer URL, and changes noth
   const { uploadUrl, ...rest } = await app.service.updateContext({ id: made.id }, app.caller);
   assert.equal({ ...rest, uploadUrl: made.uploadUrl }, made);
   assert.is.not(uploadUrl, made.uploadUrl);
-  assert.is(app.links.read('PUT', uploadUrl).id, made.id);
+  assert.is((await app.links.read('PUT', uploadUrl)).id, made.id);
   assert.equal(app.rows('SELECT * FROM contexts'), before);
 });
 

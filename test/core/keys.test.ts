@@ -28,7 +28,7 @@ keyPool(
       readyTarget: 2,
       pauseMs: 1,
     });
-    const links = contextLinks(sealer, Date.now);
+    const links = contextLinks({ sealer, now: Date.now, isRevoked: async () => false });
     const files = { remove: async () => undefined };
     const service = contextService({ store, keys, links, files, now: Date.now });
     const caller = callerOf(bare.projectId);

@@ -51,6 +51,25 @@ test('a download may not be cached, and says what it is', async () => {
   assert.is((await fetch(json.downloadUrl)).status, 410);
 });
 
+test('links end with the API key that they were given to, and no other’s do', async () => {
+  await using app = await openUploads();
+  const { id, publicKey, uploadUrl } = app.context;
+  const bytes = await sealedText(publicKey, 'one');
+  const other = await app.otherKey();
+  const path = `/v1/contexts/${id}`;
+  const theirs = (await app.call<Created>('PUT', path, other.key)).json.uploadUrl;
+  assert.is((await put(theirs, bytes)).status, 200);
+  type Download = { downloadUrl: string };
+  const { json } = await app.call<Download>('GET', `${path}/download`, other.key);
+  assert.is((await fetch(json.downloadUrl)).status, 200);
+  await other.revoke();
+  const late = await put(theirs, await sealedText(publicKey, 'two'));
+  assert.equal([late.status, late.json['message']], [410, 'The URL has expired. Ask for another.']);
+  assert.is((await fetch(json.downloadUrl)).status, 410);
+  assert.ok(bytes.equals((await app.download(id)) as Buffer), 'nothing was replaced');
+  assert.is((await put(uploadUrl, bytes)).status, 200);
+});
+
 test('links show TABERN_PUBLIC_URL when it is set', async () => {
   await using app = await openUploads({ TABERN_PUBLIC_URL: 'https://tabern.example/base/' });
   assert.match(app.context.uploadUrl, /^https:\/\/tabern\.example\/base\/v1\/contexts\//);

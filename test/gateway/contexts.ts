@@ -6,6 +6,7 @@ import { gatewayConfig } from '../../gateway/config.ts';
 import { startGateway } from '../../gateway/main.ts';
 import { Channel } from '../../proto/grpc.ts';
 import { openLog } from '../../proto/log.ts';
+import { must } from '../../proto/must.ts';
 import { remoteClients } from '../../proto/services.ts';
 import { boot, KEY } from '../core/boot.ts';
 
@@ -24,14 +25,26 @@ export async function openUploads(
     gatewayToken: String(app.asGateway.metadata?.['authorization']).slice('Bearer '.length),
     log: openLog({ role: 'test', level: 'silent' }),
   });
-  const call = async <T>(method: string, path: string): Promise<{ status: number; json: T }> => {
-    const answer = await fetch(gateway.url + path, { method, headers: { 'x-svc-api-key': KEY } });
+  const call = async <T>(
+    method: string,
+    path: string,
+    key = KEY,
+  ): Promise<{ status: number; json: T }> => {
+    const answer = await fetch(gateway.url + path, { method, headers: { 'x-svc-api-key': key } });
     return { status: answer.status, json: (await answer.json().catch(() => ({}))) as T };
   };
   const create = async () => (await call<Created>('POST', '/v1/contexts')).json;
   return {
     ...app,
     ...{ gateway, call, create, context: await create() },
+    /** Another key of the same project, and its end. */
+    async otherKey() {
+      const wanted = { project: 'default', name: 'other' };
+      const { operators } = app.clients;
+      const { key, apiKey } = await operators.createApiKey(wanted, app.asOperator);
+      const { id } = must(apiKey, 'a key');
+      return { key, revoke: () => operators.revokeApiKey({ id }, app.asOperator) };
+    },
     files: () => readdirSync(join(app.dir, 'blobs')),
     /** The stored bytes, or the status of the refusal. */
     async download(id: string): Promise<Buffer | number> {

@@ -36,8 +36,8 @@ async function openRecorded(isRemote = false) {
     path,
     ask: (method: string, at: string, key: string | string[] = KEY): Promise<Answer> =>
       ask(app.gateway.url, method, path + at, { headers: { 'x-svc-api-key': key } }),
-    downloads: (method: string) =>
-      app.call<{ downloads: Download[] } & Error>(method, `${path}/recording/downloads`),
+    downloads: (method: string, key = KEY) =>
+      app.call<{ downloads: Download[] } & Error>(method, `${path}/recording/downloads`, key),
   };
 }
 
@@ -114,6 +114,32 @@ test('a link that was changed, or is old, is refused', async () => {
   assert.is(unsigned.status, 403);
   app.clock.advance(6 * 3_600_000);
   assert.is((await fetch(url)).status, 410);
+});
+
+test('links end with the API key that they were given to, and no other’s do', async () => {
+  await using app = await openRecorded();
+  await app.downloads('POST');
+  const other = await app.otherKey();
+  const linksOf = async (key: string): Promise<string[]> => {
+    const { json } = await app.downloads('GET', key);
+    const { text } = await app.ask('GET', '/replays/0', key);
+    const start = must(/URI="([^"]+)"/.exec(text)?.[1], 'the start');
+    const segments = text.split('\n').filter((line) => line.startsWith('http'));
+    return [must(json.downloads[0]?.downloadUrl, 'a link'), start, ...segments];
+  };
+  const statuses = (urls: string[]) =>
+    Promise.all(urls.map(async (url) => (await fetch(url)).status));
+  const [own, theirs] = await Promise.all([linksOf(KEY), linksOf(other.key)]);
+  assert.equal(await statuses([...own, ...theirs]), Array(8).fill(200));
+  await other.revoke();
+  assert.equal(await statuses(theirs), Array(4).fill(410), 'at once: no clock has moved');
+  assert.equal(await statuses(own), Array(4).fill(200));
+  const [file = ''] = theirs;
+  const bare = file.replace(/&key=\w+/, '');
+  assert.is.not(bare, file);
+  assert.equal(await statuses([bare]), [403]);
+  const refused = (await (await fetch(file)).json()) as Error;
+  assert.is(refused.message, 'The URL has expired. Ask for another.');
 });
 
 test('asking too often is told with when to come again', async () => {

@@ -21,8 +21,8 @@ async function refusal(url: string): Promise<number> {
   return response.statusCode;
 }
 
-const get = (stack: Stack, path: string, key: string) =>
-  stack.fetch(path, { headers: { 'x-svc-api-key': key } });
+const keyed = (key: string) => ({ 'x-svc-api-key': key });
+const get = (stack: Stack, path: string, key: string) => stack.fetch(path, { headers: keyed(key) });
 
 journey(
   'connections and live views of a revoked key are closed, those of another stay',
@@ -43,6 +43,10 @@ journey(
     const old = `ws${stack.url.slice(4)}?apiKey=${key}&sessionId=${id}`;
     const opened = await Promise.all([theirs.connectUrl, wsUrl, old].map(open));
     const own = await open(connectUrl);
+    const made = await stack.fetch('/v1/contexts', { method: 'POST', headers: keyed(key) });
+    const { uploadUrl } = (await made.json()) as { uploadUrl: string };
+    const upload = async () => (await fetch(uploadUrl, { method: 'PUT', body: 'x' })).status;
+    is(await upload(), 422, 'the link is good, what it brings is not');
 
     const closed = Promise.all(opened.map((one) => once(one, 'close')));
     await operator.operators.revokeApiKey({ id: must(apiKey, 'key').id }, operator.options);
@@ -52,6 +56,7 @@ journey(
     for (const url of [theirs.connectUrl, wsUrl, old])
       is(await refusal(url), 401, url.slice(0, 30));
     is((await get(stack, path, key)).status, 401);
+    is(await upload(), 410);
     own.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
     const [answer] = await once(own, 'message');
     is(JSON.parse(String(answer)).id, 1);

@@ -1,4 +1,5 @@
 /** Signed URLs: reliability.md S3. The same over HTTP: test/gateway/context-upload.test.ts. */
+import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Grant, type LinkMethod, readLink, signLink } from '../../../core/blobs/links.ts';
@@ -50,12 +51,32 @@ test('method, key and time are under the signature', () => {
   assert.is(reasonOf(forged, 'PUT', GRANT.expiresAt), 'URL_SIGNATURE_INVALID', 'no 410 for those');
 });
 
+test('one that was given to an API key names it, and cannot be had without', () => {
+  const keyId = 'k3v9x0ab';
+  const url = signLink(KEY, { ...GRANT, keyId });
+  assert.equal(readLink(KEY, { method: 'PUT', url, now: NOW }), { ...GRANT, keyId });
+  assert.is(reasonOf(url.replace('&key=k3v9x0ab', '')), 'URL_SIGNATURE_INVALID');
+  assert.is(reasonOf(url.replace('k3v9x0ab', 'k3v9x0ac')), 'URL_SIGNATURE_INVALID');
+  const signature = URL.slice(URL.indexOf('&signature='));
+  assert.is(reasonOf(url.replace(/&signature=.*/, signature)), 'URL_SIGNATURE_INVALID');
+});
+
+test('those that were given out before links named a key are good until they expire', () => {
+  const { path, projectId, expiresAt } = GRANT;
+  const lines = ['tabern link 1', 'PUT', path, projectId, expiresAt / 1_000].join('\n');
+  const signature = createHmac('sha256', KEY).update(lines).digest('base64url');
+  const query = `expires=${expiresAt / 1_000}&project=${projectId}&signature=${signature}`;
+  assert.is(reasonOf(`${path}?${query}`), 'good');
+});
+
 test('two grants never share a signature', () => {
   const others: Partial<Grant>[] = [
     { method: 'GET' },
     { path: `${GRANT.path}/x` },
     { projectId: newId() },
     { expiresAt: GRANT.expiresAt + 1_000 },
+    { keyId: 'k3v9x0ab' },
+    { keyId: 'k3v9x0ac' },
   ];
   const signatures = [{}, ...others].map((other) =>
     signLink(KEY, { ...GRANT, ...other }).slice(-43),
