@@ -1,6 +1,6 @@
 /**
- * One leased invocation -> one outcome. Side by side the bundle and a session, while core hears that
- * it came; then the handler; then, whatever happened, the session is closed (which saves its
+ * One leased invocation -> one outcome. Side by side the bundle and a session, while core hears
+ * that it came; then the handler; then, whatever happened, the session is closed (which saves its
  * context), the log is sent, and core is told once, while what is left of Chrome goes.
  *
  * value, none, WORKLOAD_ERROR (the handler's own failure, or its user cancelled it), TIMED_OUT (its

@@ -1,6 +1,7 @@
 /**
  * Finds a Chrome that hangs: it is asked its version every 5 s; two silences in a row and it is
- * given up.
+ * given up. One that says anything at all does not hang: its answer may stand behind a message of
+ * 128 MiB, which a busy machine takes that long for (seen).
  */
 import type { Pipe } from './pipe.ts';
 
@@ -12,19 +13,20 @@ const MISSES_MAX = 2;
  * the same.
  */
 export function watchHeart(
-  pipe: Pick<Pipe, 'call' | 'isPaused'>,
+  pipe: Pick<Pipe, 'call' | 'isPaused' | 'heardBytes'>,
   onHang: () => void,
   beatMs = BEAT_MS,
 ): () => void {
   let misses = 0;
   const timer = setInterval(() => {
+    const before = pipe.heardBytes;
     pipe.call('Browser.getVersion', {}, beatMs).then(
       () => {
         misses = 0;
       },
       () => {
         if (pipe.isPaused) return; // its answer waits behind a client that does not read
-        misses += 1;
+        misses = pipe.heardBytes > before ? 0 : misses + 1;
         if (misses !== MISSES_MAX) return;
         clearInterval(timer);
         onHang();

@@ -43,6 +43,8 @@ export type Pipe = {
   pause(who: object): void;
   resume(who: object): void;
   readonly isPaused: boolean;
+  /** That Chrome has said so far. */
+  readonly heardBytes: number;
   /** Settles when Chrome has closed its end; never rejects. */
   closed: Promise<void>;
 };
@@ -66,6 +68,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   let nextId = OWN_IDS;
   let isOpen = true;
   let unsaid = '';
+  let heardBytes = 0;
 
   const flush = (): void => {
     const said = unsaid;
@@ -97,6 +100,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const skip = (tail: Buffer): void => listeners.get(cdpSessionOf(tail) ?? '')?.onTooLong?.();
   const split = splitter(receive, { skip });
   const read = (bytes: Buffer): void => {
+    heardBytes += bytes.length;
     try {
       split(bytes);
     } catch {
@@ -151,6 +155,9 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     },
     get isPaused() {
       return pausers.size > 0;
+    },
+    get heardBytes() {
+      return heardBytes;
     },
     pause(who) {
       pausers.add(who);

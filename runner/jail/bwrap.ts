@@ -100,8 +100,8 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
       return {
         child,
         exited: exited.finally(() => lent?.[Symbol.dispose]()),
-        // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks for
-        // that last, and what it had started before then lived on (seen): it is in bwrap's group
+        // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks
+        // for that last, and what it had started before lived on (seen): it is in bwrap's group
         kill: () => killGroup(child.pid),
       };
     },

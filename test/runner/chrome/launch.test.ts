@@ -130,6 +130,7 @@ launch('two silences in a row are a hang, one is not', async () => {
   const stop = watchHeart(
     {
       isPaused: false,
+      heardBytes: 0,
       call: async () => {
         const isAnswered = answers[asked] ?? false;
         asked += 1;
@@ -151,12 +152,29 @@ launch('a Chrome that nobody reads from does not hang', async () => {
   let asked = 0;
   const deaf = {
     isPaused: true,
+    heardBytes: 0,
     call: async () => {
       asked += 1;
       throw new Error('silent');
     },
   };
   const stop = watchHeart(deaf, () => assert.unreachable('a hang'), 5);
+  await until(() => asked > 4, 'some silences');
+  stop();
+});
+
+launch('nor does one whose answer stands behind a long message', async () => {
+  let asked = 0;
+  const busy = {
+    isPaused: false,
+    heardBytes: 0,
+    call: async () => {
+      asked += 1;
+      busy.heardBytes += 65_536;
+      throw new Error('silent');
+    },
+  };
+  const stop = watchHeart(busy, () => assert.unreachable('a hang'), 5);
   await until(() => asked > 4, 'some silences');
   stop();
 });
