@@ -27,12 +27,16 @@ export type Attack = {
   ending: Ending;
   /** Where landlock contains it otherwise. */
   landlock?: Ending;
+  /** Where it ends otherwise in a host that Deno runs. */
+  deno?: Ending;
   /** With no sandbox at all each attempt succeeds: run so, as proof that it could. */
   hasControl?: true;
 };
 
 export type Kind = { title: string; attacks: readonly Attack[] };
 export type Launcher = 'bwrap' | 'landlock';
+/** Node in each launcher's jail; Deno in bwrap's, the only one that it starts in. */
+export type Place = Launcher | 'deno';
 
 export const refused: Ending = { type: 'refused' };
 export const ended: Ending = { type: 'ended' };
@@ -42,8 +46,8 @@ export const atMost = (why: RegExp): Ending => ({ type: 'own', why });
 export const lost = (why: RegExp): Ending => ({ type: 'lost', why });
 export const fails = (why: RegExp): Ending => ({ type: 'fails', why });
 
-export function endingOn(attack: Attack, launcher: Launcher): Ending {
-  return launcher === 'landlock' ? (attack.landlock ?? attack.ending) : attack.ending;
+export function endingIn(attack: Attack, place: Place): Ending {
+  return place === 'bwrap' ? attack.ending : (attack[place] ?? attack.ending);
 }
 
 /** What an attack's handler is told. */

@@ -4,13 +4,14 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Ending, endingOn } from './attack.ts';
+import { type Ending, endingIn } from './attack.ts';
 import { KINDS } from './table/all.ts';
 
 export const README = join(import.meta.dirname, '../../../README.md');
 const BEGIN = '<!-- made by test/runner/attacks/readme.ts -->';
 const END = '<!-- end of what is made -->';
 
+const PLACES = ['bwrap', 'landlock'] as const;
 const WORDS: Readonly<Record<Exclude<Ending['type'], 'open'>, string>> = {
   refused: 'refused',
   fails: 'its own run fails',
@@ -22,16 +23,17 @@ const WORDS: Readonly<Record<Exclude<Ending['type'], 'open'>, string>> = {
 
 export function attackTable(): string {
   const rows = KINDS.flatMap(({ title, attacks }) => [
-    `| **${title}** | | |`,
+    `| **${title}** |${' |'.repeat(PLACES.length)}`,
     ...attacks.map((attack) => {
-      const [bwrap, landlock] = (['bwrap', 'landlock'] as const).map((launcher) => {
-        const ending = endingOn(attack, launcher);
+      const ends = PLACES.map((place) => {
+        const ending = endingIn(attack, place);
         return ending.type === 'open' ? `**not stopped**: ${ending.why}` : WORDS[ending.type];
       });
-      return `| ${attack.name} | ${bwrap} | ${landlock} |`;
+      return `| ${[attack.name, ...ends].join(' | ')} |`;
     }),
   ]);
-  return ['| attack | bwrap | landlock |', '| --- | --- | --- |', ...rows].join('\n');
+  const heads = ['attack', ...PLACES];
+  return [`| ${heads.join(' | ')} |`, `|${' --- |'.repeat(heads.length)}`, ...rows].join('\n');
 }
 
 /** README with the table as it is now. Throws when it has lost its place. */

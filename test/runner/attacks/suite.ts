@@ -1,43 +1,42 @@
-/** The attacks as tests, on one launcher: each contained, its outcome true, the next unharmed. */
+/** The attacks as tests, in one place: each contained, its outcome true, the next unharmed. */
 import type { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Runtime } from '../../../runner/runtime.ts';
-import { type Attack, type Ending, endingOn, type Launcher, UNHARMED } from './attack.ts';
+import { findRuntime } from '../../../runner/runtime.ts';
+import { type Attack, type Ending, endingIn, type Place, UNHARMED } from './attack.ts';
 import { type Field, openField, type Ran, type Relay } from './field.ts';
 import { KINDS } from './table/all.ts';
 
 type Tests = ReturnType<typeof suite>;
 
-/** Two files for each launcher: together they would take a busy machine too long for one. */
+/** Two files for each place: together they would take a busy machine too long for one. */
 const HEAVY = ['Time and memory', 'Floods and forgery'];
 /** Needs a Chrome: browser.test.ts. */
 const BROWSER = 'Through its browser';
 
 /** Adds a test for each kind: the heavy ones, or the others. */
-export function addAttacks(tests: Tests, launcher: Launcher, isHeavy: boolean): void {
+export function addAttacks(tests: Tests, place: Place, isHeavy: boolean): void {
   for (const { title, attacks } of KINDS) {
     if (title === BROWSER || HEAVY.includes(title) !== isHeavy) continue;
-    tests(
-      `${launcher}: ${title.toLowerCase()}: ${attacks.length} attacks are contained`,
-      async () => {
-        await runAll(launcher, attacks);
-      },
-    );
+    tests(`${place}: ${title.toLowerCase()}: ${attacks.length} attacks are contained`, async () => {
+      await runAll(place, attacks);
+    });
   }
 }
 
 /** Runs them in one field; fails with every attack that is not contained. */
 export async function runAll(
-  launcher: Launcher,
+  place: Place,
   attacks: readonly Attack[],
   relay?: Relay,
-  runtime?: Runtime,
 ): Promise<void> {
+  const isDeno = place === 'deno';
+  const launcher = isDeno ? 'bwrap' : place;
+  const runtime = await findRuntime(isDeno ? 'deno' : 'node', {});
   await using field = await openField(launcher, relay, runtime);
   assert.is(field.jail.level, launcher);
   const failed: string[] = [];
   for (const attack of attacks) {
-    const ending = endingOn(attack, launcher);
+    const ending = endingIn(attack, place);
     if (ending.type === 'open') continue;
     try {
       await runOne(field, attack, ending);

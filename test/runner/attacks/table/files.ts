@@ -1,5 +1,5 @@
 /** Reading what is not its own, writing where it may not, filling what is shared. */
-import { type Attack, refused } from '../attack.ts';
+import { type Attack, fails, refused } from '../attack.ts';
 
 const fill = (dir: string): string => `
   const { writeFileSync } = builtin('fs');
@@ -58,6 +58,7 @@ export const files: readonly Attack[] = [
       symlinkSync('/etc/passwd', link);
       return all({ link: () => readFileSync(link) });`,
     ending: refused,
+    deno: fails(/symlinkSync\(\) requires unscoped/),
     hasControl: true,
   },
   {

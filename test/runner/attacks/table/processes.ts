@@ -1,5 +1,5 @@
 /** Starting programs, reaching other processes, ending its own. */
-import { type Attack, lost, own, refused } from '../attack.ts';
+import { type Attack, fails, lost, own, refused } from '../attack.ts';
 
 export const processes: readonly Attack[] = [
   {
@@ -48,6 +48,7 @@ export const processes: readonly Attack[] = [
       return all({ addon: () => process.dlopen({ exports: {} }, libs[0] ?? '/lib/libc.so.6'),
         ffi: () => import('node:ffi') });`,
     ending: refused,
+    deno: fails(/Requires sys access/),
   },
   {
     name: 'signal a process of the service, or all there are',
@@ -73,6 +74,7 @@ export const processes: readonly Attack[] = [
       session.disconnect();
       return { said };`,
     ending: refused,
+    deno: fails(/Requires sys access to "inspector"/),
     hasControl: true,
   },
   {
@@ -83,6 +85,7 @@ export const processes: readonly Attack[] = [
       session.post('Runtime.evaluate', { expression: 'process.reallyExit(3)' });
       await new Promise(() => {});`,
     ending: lost(/process was lost/),
+    deno: fails(/Requires sys access to "inspector"/),
   },
   {
     name: 'kill or stop its own process by a signal',
