@@ -80,7 +80,7 @@ export async function hostSpec(options: HostSpec): Promise<JailSpec> {
       { from: join(dir, 'fn'), to: '/fn' },
       ...names.map((name) => ({ from: join(dir, name), to: `/run/${name}`, writable: true })),
     ],
-    env: (at) => ({ ...environment(at('/tmp'), { proxyPort, cdpPort }), ...runtime.env }),
+    env: (at) => ({ ...environment(at('/tmp'), { runtime, proxyPort, cdpPort }), ...runtime.env }),
     tmpBytes: TMP_BYTES,
     limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
     stdio: ['ignore', 'pipe', 'pipe', ...(ports === undefined ? [] : ['pipe' as const])],
@@ -125,13 +125,19 @@ async function ownPort({ kind }: Runtime): Promise<number> {
   }
 }
 
+/**
+ * Deno knows no ports in NO_PROXY: what names one it asks of the proxy, its browser too. All of
+ * loopback is these two ways, in the network of its own that it has where there is a proxy.
+ */
 function environment(
   tmp: string,
-  { proxyPort, cdpPort }: { proxyPort: number | undefined; cdpPort: number },
+  ways: { runtime: Runtime; proxyPort: number | undefined; cdpPort: number },
 ): Record<string, string> {
+  const { runtime, proxyPort, cdpPort } = ways;
   const own = { HOME: tmp, TMPDIR: tmp, LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production' };
   if (proxyPort === undefined) return own;
   const proxy = `http://127.0.0.1:${proxyPort}`;
-  const direct = `127.0.0.1:${cdpPort},localhost:${cdpPort}`;
+  const port = runtime.kind === 'deno' ? '' : `:${cdpPort}`;
+  const direct = `127.0.0.1${port},localhost${port}`;
   return { ...own, HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: direct };
 }

@@ -6,10 +6,10 @@ import { browser } from './table/browser.ts';
 
 const tests = suite('runner/attacks/browser');
 
-for (const sandbox of ['bwrap', 'landlock'] as const) {
-  tests(`${sandbox}: ${browser.length} attacks through its browser are contained`, async () => {
-    await using lab = await openLab({ allow: [], sandbox });
-    await runAll(sandbox, browser, lab.relay);
+for (const place of ['bwrap', 'landlock', 'deno'] as const) {
+  tests(`${place}: ${browser.length} attacks through its browser are contained`, async () => {
+    await using lab = await openLab({ allow: [], sandbox: place === 'deno' ? 'bwrap' : place });
+    await runAll(place, browser, lab.relay);
   });
 }
 
