@@ -24,7 +24,7 @@ const START_TIMEOUT_MS = 20_000;
 const TAIL_BYTES = 20 * 1024;
 /**
  * Of memory in use, threads and all. Ours: below it are four full heaps; what one process may
- * reserve (host-spec.ts) ends a thread of Node before it, this ends what that does not hold.
+ * reserve (host-spec.ts) ends a thread before it, this ends what that does not hold.
  */
 export const MEMORY_MAX_BYTES = 1_792 * 2 ** 20;
 

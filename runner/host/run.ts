@@ -58,7 +58,7 @@ export function startRun(
   const logs = lineBatch((lines) => send({ type: 'log', id, lines }));
   let isAborted = false;
   let hasOutcome = false;
-  let isExhausted = false;
+  let exhausted: keyof typeof EXHAUSTED | undefined;
   let retired: Retirement | undefined;
   let settling: NodeJS.Timeout | undefined;
 
@@ -71,7 +71,7 @@ export function startRun(
     if (said.type === 'log') {
       logs.add(said.line);
     } else if (said.type === 'exhausted') {
-      isExhausted = true;
+      exhausted = said.what;
       settling ??= setTimeout(() => ender.abort(), SETTLE_MAX_MS);
     } else if (said.type === 'settled') {
       clearTimeout(settling);
@@ -95,8 +95,9 @@ export function startRun(
       await drain();
       if (retired === undefined || retired === '') {
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
+        if (exhausted === 'heap' && !isAborted) retired = 'memory';
       }
-      const why = isExhausted ? EXHAUSTED : deathText(error, work.task.file);
+      const why = exhausted ? EXHAUSTED[exhausted] : deathText(error, work.task.file);
       tell({ type: 'error', id, ...why });
     }
     clearTimeout(settling);
@@ -118,14 +119,25 @@ export function startRun(
 
 function causeOf(error: unknown, isAborted: boolean): Retirement {
   if (isAborted) return 'aborted';
-  return (error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'died';
+  return isOutOfMemory(error) ? 'memory' : 'died';
 }
 
-const EXHAUSTED: ErrorText = {
-  name: '',
-  message: 'the handler left hundreds of files and sockets open: close what it opens',
-  stack: '',
-};
+function isOutOfMemory(error: unknown): boolean {
+  return (error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
+const EXHAUSTED = {
+  descriptors: {
+    name: '',
+    message: 'the handler left hundreds of files and sockets open: close what it opens',
+    stack: '',
+  },
+  heap: {
+    name: 'OutOfMemory',
+    message: 'the handler ran out of memory: a function may use 256 MiB of JavaScript heap',
+    stack: '',
+  },
+} satisfies Record<string, ErrorText>;
 
 /** Why a thread ended, for the user whose code ended it. */
 function deathText(error: unknown, file: string): ErrorText {
@@ -136,11 +148,7 @@ function deathText(error: unknown, file: string): ErrorText {
     const message = `the handler ended its thread with ${call}; return a value instead`;
     return { name: '', message, stack: '' };
   }
-  if ((error as { code?: unknown })?.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    const message = 'the handler ran out of memory: a function may use 256 MiB of JavaScript heap';
-    return { name: 'OutOfMemory', message, stack: '' };
-  }
-  return known;
+  return isOutOfMemory(error) ? EXHAUSTED.heap : known;
 }
 
 /** Gathers lines of one turn into frames. */

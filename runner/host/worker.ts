@@ -16,6 +16,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { hideOwnEnv } from './config.ts';
 import { captureConsole, LineSink, printingTo } from './console.ts';
 import { explain, stringify } from './errors.ts';
+import { isHeapSpent, watchHeap } from './heap.ts';
 import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
 import type { ErrorText, LogLine } from './messages.ts';
 
@@ -52,8 +53,8 @@ export type Said =
   | { type: 'result'; json: string | undefined }
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
-  /** Its run has left too much open: no outcome, and it ends. */
-  | { type: 'exhausted' }
+  /** Its run has left too much open, or has used up the heap: no outcome, and it ends. */
+  | { type: 'exhausted'; what: 'descriptors' | 'heap' }
   /** `fresh`: functions of its bundle that must not run where another run has been. */
   | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };
 
@@ -89,13 +90,17 @@ export default async function run(task: Task): Promise<void> {
   const uncaught = new Promise<Said>((resolve) => {
     failRun = (error) => resolve({ type: 'error', ...explain(error, task.file) });
   });
+  using _heap = watchHeap(() => {
+    post({ type: 'exhausted', what: 'heap' });
+    exit();
+  });
   const outcomes = [printingTo(sink, () => outcomeOf(task, aborter.signal)), uncaught];
   const outcome = await Promise.race(outcomes);
   const hasFailed = failRun === undefined;
   failRun = undefined;
   sink.close();
   if (!hasDescriptors(task.file)) {
-    post({ type: 'exhausted' });
+    post({ type: 'exhausted', what: 'descriptors' });
     exit(); // who is ended from outside is replaced before its files are closed
   }
   post(outcome);
@@ -154,7 +159,7 @@ async function load(file: string): Promise<Bundle> {
 
 async function retirementOf(task: Task, fresh: readonly string[], hasFailed: boolean) {
   if (task.type === 'invoke' && fresh.includes(task.functionName)) return 'fresh';
-  const mayStay = loaded !== undefined && task.type === 'invoke' && !hasFailed;
+  const mayStay = loaded !== undefined && task.type === 'invoke' && !hasFailed && !isHeapSpent();
   return mayStay && (await isSettled()) ? '' : 'left something behind';
 }
 

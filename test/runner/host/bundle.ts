@@ -32,6 +32,8 @@ export type RunOptions = {
   timeoutMs?: number;
   /** Ends the run once it has printed this line: in no run before it has begun. */
   endOn?: string;
+  /** Ends the run when the test has seen enough. */
+  signal?: AbortSignal;
   /** Instead of a body: this bundle. */
   bundle?: Bundle;
   name?: string;
@@ -85,6 +87,7 @@ export async function openYard(
       const { params = {}, projectId = 'project', timeoutMs = 60_000, name = 'f' } = options;
       const lines: LogLine[] = [];
       const over = new AbortController();
+      const { signal = over.signal } = options;
       count += 1;
       const outcome = await hosts.invoke({
         invocationId: `invocation-${count}`,
@@ -100,7 +103,7 @@ export async function openYard(
           lines.push(...more);
           if (more.some(({ message }) => message === options.endOn)) over.abort();
         },
-        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), over.signal]),
+        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), over.signal, signal]),
       });
       return { outcome, lines };
     },

@@ -1,17 +1,21 @@
 /** Saying too much, or what only the host says, to the one who listens. */
-import { type Attack, fails, lost } from '../attack.ts';
+import { type Attack, type Ending, fails, lost } from '../attack.ts';
 
 /** Writes bytes to each socket: one of them is the host's own way to the supervisor. */
 const say = (bytes: string): string => `const fs = builtin('fs');
   const bytes = ${bytes};
+  let said = 0;
   for (let fd = 3; fd < 64; fd++) {
-    try { if (fs.fstatSync(fd).isSocket()) fs.writeSync(fd, bytes); } catch {}
+    try { if (fs.fstatSync(fd).isSocket()) said += fs.writeSync(fd, bytes); } catch {}
   }
+  if (said === 0) return 'no socket was found';
   await new Promise(() => {});`;
 const frame = (json: string): string => `((body) => {
   const head = Buffer.alloc(4); head.writeUInt32BE(body.length); return Buffer.concat([head, body]);
 })(Buffer.from(JSON.stringify(${json})))`;
 const hostile = lost(/process was lost: it (broke the protocol|spoke for|printed more|said ready)/);
+/** Under Deno the numbers of descriptors are Deno's own: none leads to a socket. */
+const unheard: Ending = { type: 'gives', value: 'no socket was found' };
 
 export const floods: readonly Attack[] = [
   {
@@ -55,26 +59,31 @@ export const floods: readonly Attack[] = [
     name: "speak for another project's invocation",
     body: say(frame(`{ type: 'result', id: 'victim' }`)),
     ending: hostile,
+    deno: unheard,
   },
   {
     name: 'say what is no frame',
     body: say(frame(`{ type: 'what' }`)),
     ending: hostile,
+    deno: unheard,
   },
   {
     name: 'announce a frame of 4 GiB',
     body: say('Buffer.alloc(8, 255)'),
     ending: hostile,
+    deno: unheard,
   },
   {
     name: 'say ready again, with the port of somebody else',
     body: say(frame(`{ type: 'ready', cdpPort: params.port }`)),
     ending: hostile,
+    deno: unheard,
   },
   {
     name: 'open every descriptor that it can',
     body: `const fs = builtin('fs');
-      try { for (;;) fs.openSync(process.execPath); } catch { return 'done'; }`,
+      const own = new URL(import.meta.url);
+      try { for (;;) fs.openSync(own); } catch (error) { return error.code; }`,
     ending: fails(/left hundreds of files and sockets open/),
   },
 ];
