@@ -4,14 +4,19 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Ending, endingIn } from './attack.ts';
+import { type Ending, endingIn, type Place } from './attack.ts';
 import { KINDS } from './table/all.ts';
 
 export const README = join(import.meta.dirname, '../../../README.md');
 const BEGIN = '<!-- made by test/runner/attacks/readme.ts -->';
 const END = '<!-- end of what is made -->';
 
-const PLACES = ['bwrap', 'landlock'] as const;
+const COLUMNS: Readonly<Record<Place, string>> = {
+  bwrap: 'bwrap',
+  landlock: 'landlock',
+  deno: 'bwrap, Deno',
+};
+const PLACES = ['bwrap', 'landlock', 'deno'] as const;
 const WORDS: Readonly<Record<Exclude<Ending['type'], 'open'>, string>> = {
   refused: 'refused',
   fails: 'its own run fails',
@@ -32,7 +37,7 @@ export function attackTable(): string {
       return `| ${[attack.name, ...ends].join(' | ')} |`;
     }),
   ]);
-  const heads = ['attack', ...PLACES];
+  const heads = ['attack', ...PLACES.map((place) => COLUMNS[place])];
   return [`| ${heads.join(' | ')} |`, `|${' --- |'.repeat(heads.length)}`, ...rows].join('\n');
 }
 
