@@ -51,6 +51,24 @@ export const processes: readonly Attack[] = [
     deno: fails(/Requires sys access/),
   },
   {
+    name: "run, load, read, write, signal and connect by Deno's own interface, where there is one",
+    body: `const { Deno } = globalThis;
+      return all({ run: () => new Deno.Command('/bin/sh', { args: ['-c', 'id'] }).outputSync(),
+        load: () => Deno.dlopen('/lib/libc.so.6', {}),
+        read: () => Deno.readTextFileSync('/etc/passwd'),
+        write: () => Deno.writeTextFileSync('/fn/planted', ''),
+        signal: () => Deno.kill(params.pid, 'SIGCONT'),
+        connect: () => Deno.connect({ port: params.port }),
+        unix: () => Deno.connect({ transport: 'unix', path: params.socket }),
+        control: () => Deno.connect({ transport: 'unix', path: '/run/ctl.sock' }),
+        leave: async () => {
+          const { state } = await Deno.permissions.request({ name: 'run' });
+          if (state !== 'granted') throw new Error(state);
+          return state;
+        } });`,
+    ending: refused,
+  },
+  {
     name: 'signal a process of the service, or all there are',
     body: `return all({ one: () => process.kill(params.pid, 0) });`,
     ending: refused,
