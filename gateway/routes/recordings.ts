@@ -139,8 +139,12 @@ const SIGNED = ['expires', 'project', 'key', 'signature'].map((name) => ({
 }));
 const inPath = (name: string) => ({ ...ID, name });
 
-function bytes(operationId: string, summary: string, type: string, names: readonly string[]) {
-  const content = { [type]: BINARY };
+function bytes(
+  [operationId, summary]: readonly [string, string],
+  types: readonly string[],
+  names: readonly string[],
+) {
+  const content = Object.fromEntries(types.map((type) => [type, BINARY]));
   return {
     get: {
       ...{ operationId, summary, security: [] },
@@ -173,15 +177,13 @@ export const RECORDINGS_PATHS = {
     },
   },
   '/v1/sessions/{id}/replays/{pageId}/{name}': bytes(
-    'getReplayPart',
-    'One part of a replay. The URL is in the playlist.',
-    'video/iso.segment',
+    ['getReplayPart', 'One part of a replay. The URL is in the playlist.'],
+    ['video/mp4', 'video/iso.segment'],
     ['id', 'pageId', 'name'],
   ),
   '/v1/sessions/{id}/recording/downloads/{name}': bytes(
-    'getRecordingFile',
-    'The whole video of one page. The URL is downloadUrl.',
-    'video/mp4',
+    ['getRecordingFile', 'The whole video of one page. The URL is downloadUrl.'],
+    ['video/mp4'],
     ['id', 'name'],
   ),
 };
