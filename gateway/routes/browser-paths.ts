@@ -28,6 +28,8 @@ function version(operationId: string) {
   const properties = {
     Browser: { type: 'string' },
     'Protocol-Version': { type: 'string' },
+    'User-Agent': { type: 'string' },
+    'V8-Version': { type: 'string' },
     webSocketDebuggerUrl: { type: 'string' },
   };
   const schema = { type: 'object', required: Object.keys(properties), properties };

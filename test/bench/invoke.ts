@@ -55,7 +55,7 @@ defineFn('waits', async () => await new Promise((resolve) => setTimeout(resolve,
 };
 
 {
-  await using stack = await boot({ env: { TABERN_LOG_LEVEL: 'debug' } });
+  await using stack = await boot({ env: { TABERN_LOG_LEVEL: 'debug' }, isDirect: true });
   const { trivial = '', waits: waiting = '' } = await publish(stack, PROJECT);
   await timed(WARM_UP_RUNS, async () => void (await once(stack, trivial)));
   const ended: Invocation[] = [];

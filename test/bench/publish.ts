@@ -15,7 +15,7 @@ import { show, timed } from './figures.ts';
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
 const RUNS = Number(process.argv[2] ?? 5);
 
-await using stack = await boot();
+await using stack = await boot({ isDirect: true });
 await using project = userProject('title-bb');
 const where = {
   cwd: project.path,

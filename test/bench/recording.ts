@@ -31,7 +31,7 @@ const TICKS = 100;
   parts.defer(() => void site.close().closeAllConnections());
   const direct = await chromium.launch({ executablePath: CHROME, args: ['--no-sandbox'] });
   parts.defer(() => direct.close());
-  const stack = parts.use(await boot({ env: { TABERN_CHROME: CHROME } }));
+  const stack = parts.use(await boot({ env: { TABERN_CHROME: CHROME }, isDirect: true }));
   const session = async (settings: object): Promise<Page> => {
     const json = { keepAlive: true, browserSettings: settings };
     const made = await stack.call<{ connectUrl: string }>('/v1/sessions', { json });

@@ -190,7 +190,7 @@ async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
 
 /** The whole thing, as `tabern serve` runs it. */
 async function startService(parts: AsyncDisposableStack): Promise<{ url: string }> {
-  const stack = parts.use(await boot());
+  const stack = parts.use(await boot({ isDirect: true }));
   await settled(stack.pid);
   const engine = 'headless-shell';
   const settings = { engine, recordSession: false, ignoreCertificateErrors: true };

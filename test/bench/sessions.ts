@@ -38,7 +38,7 @@ await together();
 await memory();
 
 async function warm(): Promise<void> {
-  await using stack = await boot({ env: { ...LOCAL, TABERN_SESSION_SPARES: '2' } });
+  await using stack = await boot({ env: { ...LOCAL, TABERN_SESSION_SPARES: '2' }, isDirect: true });
   await settled(stack.pid);
   await firstAnswer(stack);
   const took: number[] = [];
@@ -57,7 +57,7 @@ async function warm(): Promise<void> {
 
 async function cold(): Promise<void> {
   const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
-  await using stack = await boot({ env: { ...LOCAL, ...none } });
+  await using stack = await boot({ env: { ...LOCAL, ...none }, isDirect: true });
   await settled(stack.pid);
   await firstAnswer(stack);
   const took = await timed(RUNS, () => firstAnswer(stack));
@@ -73,7 +73,7 @@ async function cold(): Promise<void> {
 /** A page of 20 pictures and 100 evaluations in each of ten browsers. */
 async function together(): Promise<void> {
   await using site = await pictures();
-  await using stack = await boot({ env: LOCAL });
+  await using stack = await boot({ env: LOCAL, isDirect: true });
   await settled(stack.pid);
   const work = async (browser: Browser): Promise<void> => {
     const page = await browser.newPage();
@@ -98,7 +98,7 @@ async function together(): Promise<void> {
 
 async function memory(): Promise<void> {
   const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
-  await using stack = await boot({ env: { ...LOCAL, ...none } });
+  await using stack = await boot({ env: { ...LOCAL, ...none }, isDirect: true });
   await stack.runnerPid();
   await sleep(SETTLED_MS);
   const idle = ours(stack);

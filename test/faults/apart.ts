@@ -9,6 +9,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../proto/must.ts';
+import { openJudged } from '../support/judged.ts';
 import { until } from '../support/poll.ts';
 import { freePort } from '../support/port.ts';
 import type { Stack } from '../support/stack.ts';
@@ -47,7 +48,7 @@ export async function startApart(
   mkdirSync(temp);
   const apiKey = `svc_test_${crypto.randomUUID()}`;
   const port = await freePort();
-  const url = `http://127.0.0.1:${port}`;
+  const { url } = opened.use(await openJudged(`http://127.0.0.1:${port}`));
   const roles = openRoles(commands, {
     ...{ TMPDIR: temp, TABERN_DATA: dataDir, TABERN_PORT: String(port), TABERN_API_KEY: apiKey },
     ...{ TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8', TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },

@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import { equal, is, ok } from 'uvu/assert';
 import { must } from '../../proto/must.ts';
 import { tabern } from '../support/command.ts';
+import { openJudged } from '../support/judged.ts';
 import { until } from '../support/poll.ts';
 import { freePort } from '../support/port.ts';
 import { endService, startService } from '../support/serve.ts';
@@ -83,14 +84,15 @@ journey('sessions, videos, contexts and webhooks are there again, byte for byte'
     TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
   });
   try {
+    await using door = await openJudged(service.url);
     const headers = { 'x-svc-api-key': stack.apiKey };
     const after = await Promise.all(
-      paths.map(async (path) => (await fetch(service.url + path, { headers })).json()),
+      paths.map(async (path) => (await fetch(door.url + path, { headers })).json()),
     );
     equal(after, before);
-    ok((await videoOf(service.url, stack.apiKey, id)).equals(video));
+    ok((await videoOf(door.url, stack.apiKey, id)).equals(video));
     const path = `/v1/webhooks/${hook.id}/secret`;
-    const rotated = await fetch(service.url + path, { method: 'POST', headers });
+    const rotated = await fetch(door.url + path, { method: 'POST', headers });
     is(rotated.status, 200, 'its secrets open');
   } finally {
     await endService(service, 'SIGTERM', STOP_LIMIT_MS);

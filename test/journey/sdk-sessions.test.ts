@@ -15,10 +15,8 @@ const journey = suite('journey/sdk-sessions');
 const UNKNOWN = '01a1fbc0-0000-7000-8000-000000000000';
 const REPORT = 'a,b\n1,2\n';
 
-const judgedClientOf = ({ url, apiKey, judged }: Stack, options = {}) =>
-  new Browserbase({ apiKey, baseURL: url, fetch: judged as never, ...options });
-/** Its forms are for the client's own fetch alone. */
-const clientOf = ({ url, apiKey }: Stack) => new Browserbase({ apiKey, baseURL: url });
+const clientOf = ({ url, apiKey }: Stack, options = {}) =>
+  new Browserbase({ apiKey, baseURL: url, ...options });
 
 async function errorOf(promise: Promise<unknown>): Promise<APIError> {
   const error = await promise.then(
@@ -61,7 +59,7 @@ async function zipOf(files: Record<string, string>): Promise<Buffer> {
 
 journey('created, found, watched, released', async () => {
   await using stack = await boot();
-  const client = judgedClientOf(stack);
+  const client = clientOf(stack);
   const session = await client.sessions.create({
     projectId: stack.projectId,
     keepAlive: true,
@@ -98,7 +96,7 @@ journey('created, found, watched, released', async () => {
 
 journey('what is wrong with a request is named', async () => {
   await using stack = await boot({ env: { TABERN_CONCURRENCY: '1' } });
-  const client = judgedClientOf(stack, { maxRetries: 0 });
+  const client = clientOf(stack, { maxRetries: 0 });
   const wrong: [object, RegExp][] = [
     [{ api_timeout: 59 }, /timeout/],
     [{ api_timeout: 21_601 }, /timeout.*21600/],

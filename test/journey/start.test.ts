@@ -7,6 +7,7 @@ import { suite } from 'uvu';
 import { equal, is } from 'uvu/assert';
 import { must } from '../../proto/must.ts';
 import { ended, invoke, publish } from '../support/functions.ts';
+import { openJudged } from '../support/judged.ts';
 import { until } from '../support/poll.ts';
 import { familyOf, processesNaming } from '../support/processes.ts';
 import { boot } from '../support/stack.ts';
@@ -40,8 +41,10 @@ start('the printed line works, and a SIGTERM for npm alone ends the whole servic
   });
   const line = /curl -X POST (\S+) -H "X-SVC-API-Key: (\S+)"[^']*'(.*)'/;
   const [, url = '', key = '', body = ''] = await until(() => line.exec(printed), LIMIT_MS);
+  const { origin, pathname } = new URL(url);
+  const door = cleanup.use(await openJudged(origin));
   const headers = { 'x-svc-api-key': key, 'content-type': 'application/json' };
-  is((await fetch(url, { method: 'POST', headers, body })).status, 201);
+  is((await fetch(door.url + pathname, { method: 'POST', headers, body })).status, 201);
 
   npm.kill('SIGTERM');
   await once(npm, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });

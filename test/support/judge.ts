@@ -15,13 +15,26 @@ export type Description = {
   components: { schemas: Record<string, Json> };
 };
 
-export type Seen = { method: string; path: string; status: number; type: string; text: string };
+/** `text` is undefined when it is not JSON, or too long to be read. */
+export type Seen = {
+  method: string;
+  path: string;
+  status: number;
+  type: string;
+  text: string | undefined;
+};
 
 export type Judge = {
   /** What is wrong with an answer; undefined when nothing is. */
   verdict(seen: Seen): string | undefined;
 };
 
+/** Of answers to what is no route. */
+const UNROUTED: readonly number[] = [404, 405];
+/** Of answers to what cannot be read as a request, which has no method (gateway/errors.ts). */
+const UNREADABLE: readonly number[] = [400, 408, 413, 431];
+const ERROR = ['components', 'schemas', 'Error'];
+const SHOWN_CHARS = 2_000;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
 
 export function openJudge(description: Description): Judge {
@@ -45,15 +58,30 @@ export function openJudge(description: Description): Judge {
     return known;
   }
 
+  /** What is wrong with a text, by the schema there. */
+  function wrong(text: string, pointer: readonly string[]): string | undefined {
+    const validate = validatorOf(pointer);
+    let body: unknown;
+    try {
+      body = JSON.parse(text);
+    } catch (error) {
+      return `${String(error)} in ${text.slice(0, SHOWN_CHARS)}`;
+    }
+    if (validate(body)) return undefined;
+    return `${ajv.errorsText(validate.errors)} in ${text.slice(0, SHOWN_CHARS)}`;
+  }
+
   return {
     verdict({ method, path, status, type, text }) {
       const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
       const route = routes.find(({ pattern, verbs }) => pattern.test(path) && verb in verbs);
       const where = `${method} ${path}: ${status}`;
       if (route === undefined) {
-        return status === 404 || status === 405
-          ? undefined
-          : `${where}: no such route is described`;
+        if (!(method === '' ? UNREADABLE : UNROUTED).includes(status)) {
+          return `${where}: no such route is described`;
+        }
+        const fault = text === '' ? undefined : wrong(text ?? type, ERROR);
+        return fault && `${where}: ${fault}`;
       }
       const { responses } = must(route.verbs[verb], 'an operation');
       const name = String(status) in responses ? String(status) : 'default';
@@ -64,11 +92,11 @@ export function openJudge(description: Description): Judge {
       if (text === '') return undefined;
       const content = response.content?.[contentType];
       if (content === undefined) return `${where}: ${contentType} is not described`;
-      if (contentType !== 'application/json' || content.schema === undefined) return undefined;
+      if (text === undefined || contentType !== 'application/json') return undefined;
+      if (content.schema === undefined) return undefined;
       const of = ['paths', route.template, verb, 'responses', name];
-      const validate = validatorOf([...of, 'content', contentType, 'schema']);
-      if (validate(JSON.parse(text))) return undefined;
-      return `${where}: ${ajv.errorsText(validate.errors)} in ${text.slice(0, 2_000)}`;
+      const fault = wrong(text, [...of, 'content', contentType, 'schema']);
+      return fault && `${where}: ${fault}`;
     },
   };
 }

@@ -1,55 +1,66 @@
-/** fetch whose answers are judged as they are read, beside whoever reads them. */
+/**
+ * A door before a service, through which every client of a test passes, whatever it is: fetch, a
+ * published command, a browser. Bytes pass as they are, both ways, upgrades too, and an end of one
+ * side is the same end of the other; the judge listens along. What it found fails the test when the
+ * door closes. Links lead through the door as well: the service takes the host that a client names.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { operationsOf, readContract } from '../../gateway/contract.ts';
 import { describe } from '../../gateway/openapi.ts';
-import { type Description, type Judge, openJudge } from './judge.ts';
+import { type Description, type Judge, openJudge, type Seen } from './judge.ts';
+import { overhear } from './overheard.ts';
 
-/** In characters: a longer answer is a file, or a list that shorter ones stand for. */
-const JUDGED_MAX = 1 << 20;
+/** The same fault may be in each of many answers. */
+const FAULTS_MAX = 20;
 
-export type Judged = {
-  fetch: typeof fetch;
-  /** All that was found so far, in the order of the answers. */
-  faults(): Promise<string[]>;
-};
+/** Closing rejects with what was found. */
+export type Judged = AsyncDisposable & { url: string };
 
-export function openJudged(baseUrl: string): Judged {
+/** Opens one before the service at that address, which need not be there yet. */
+export async function openJudged(target: string): Promise<Judged> {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  const faults = new Set<string>();
   let judge: Judge | undefined;
-  const verdicts: Promise<string | undefined>[] = [];
 
-  async function judged(url: URL, method: string, answer: Response): Promise<string | undefined> {
-    const type = answer.headers.get('content-type') ?? '';
-    const { status } = answer;
-    let text: string;
-    try {
-      // Read whatever it is, or the test's own reader would wait for this one.
-      text = await answer.text();
-    } catch {
-      return undefined; // the service was killed, or the test had read enough
-    }
-    if (text.length > JUDGED_MAX) return undefined;
-    try {
-      judge ??= openJudge(published());
-      return judge.verdict({ method, path: url.pathname, status, type, text });
-    } catch (error) {
-      return `${method} ${url.pathname}: ${String(error)} in ${text.slice(0, 2_000)}`;
-    }
+  function tell(seen: Seen): void {
+    if (faults.size === FAULTS_MAX) return;
+    judge ??= openJudge(published());
+    const fault = judge.verdict(seen);
+    if (fault !== undefined) faults.add(fault);
   }
 
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
+    const there = { host: hostname, port: Number(port) };
+    const far = connect({ ...there, allowHalfOpen: true, noDelay: true });
+    const { asked, answered, ended } = overhear(tell);
+    near.on('data', asked).pipe(far);
+    far.on('data', answered).on('end', ended).pipe(near);
+    follow(near, far);
+    follow(far, near);
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
   return {
-    async fetch(input, init) {
-      const answer = await fetch(input, init);
-      const isJson = /json/.test(answer.headers.get('content-type') ?? '') || !answer.body;
-      if (isJson && String(input).startsWith(baseUrl)) {
-        const url = new URL(String(input));
-        verdicts.push(judged(url, init?.method ?? 'GET', answer.clone()));
-      }
-      return answer;
-    },
-    async faults() {
-      const found = await Promise.all(verdicts);
-      return found.filter((one) => one !== undefined);
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of open) socket.destroy();
+      await closed;
+      if (faults.size > 0) throw new Error(`not as /openapi.json says:\n${[...faults].join('\n')}`);
     },
   };
+}
+
+/** A connection that fails, or that nobody takes, fails on the other side too. */
+function follow(one: Socket, other: Socket): void {
+  one.on('error', () => other.resetAndDestroy());
 }
 
 /** What GET /openapi.json serves; the service may be down when an answer of its is judged. */
