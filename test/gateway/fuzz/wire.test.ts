@@ -1,6 +1,6 @@
 /** Z2 to Z4 of reliability.md: what HTTP, JSON and time can do to a listener. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -8,6 +8,7 @@ import { boot as bootCore, KEY } from '../../core/boot.ts';
 import { until } from '../../support/poll.ts';
 import { openUploads } from '../contexts.ts';
 import { ask, openDoor, raw } from '../door.ts';
+import { openSlow } from './slow.ts';
 
 const test = suite('gateway/fuzz/wire');
 
@@ -132,33 +133,19 @@ function sorted(value: unknown, like: unknown): unknown {
 }
 
 const SLOW = 60;
+/** A machine that is busy has the time; a service that cuts nobody would wait two minutes. */
+const CLOSED_MS = 60_000;
 
-test('who sends or reads slowly is cut, and keeps nobody else waiting', async () => {
+test('who says or reads nothing more is cut, and keeps nobody else waiting', async () => {
   const times = { headersMs: 500, idleMs: 700, checkMs: 50 };
   await using door = await openDoor({}, undefined, { times });
-  const { hostname, port } = new URL(door.url);
-  const open = async (bytes: string): Promise<Socket> => {
-    const socket = connect(Number(port), hostname);
-    socket.on('error', () => undefined);
-    await once(socket, 'connect');
-    socket.write(bytes);
-    return socket;
-  };
-  const starts = [
-    'GET /v1/contexts HTTP/1.1\r\nhost: x\r\na: ',
-    `POST /v1/contexts HTTP/1.1\r\n${HOST}${JSON_TYPE}content-length: 9\r\n\r\n{`,
-    `POST /v1/contexts HTTP/1.1\r\n${HOST}${CHUNKED}\r\n1\r\n`,
-  ];
-  const opening = starts.flatMap((bytes) => Array.from({ length: SLOW }, () => open(bytes)));
-  const sockets = await Promise.all(opening);
-  const drip = setInterval(() => {
-    for (const socket of sockets.slice(0, SLOW)) socket.write('a');
-  }, 100);
+  await using headers = await openSlow(door.url, { kind: 'headers', count: SLOW, dripMs: 100 });
+  await using bodies = await openSlow(door.url, { kind: 'bodies', count: SLOW });
+  await using readers = await openSlow(door.url, { kind: 'readers', count: SLOW, dripMs: 100 });
   assert.is((await ask(door.url, 'GET', '/openapi.json')).status, 200);
-  // Answered or not, each is closed; whoever was is read to its end here.
-  for (const socket of sockets) socket.resume();
-  await until(() => sockets.every((socket) => socket.closed));
-  clearInterval(drip);
+  for (const { closed } of [headers, bodies, readers]) {
+    await until(() => closed.length === SLOW, CLOSED_MS);
+  }
   assert.is((await ask(door.url, 'GET', '/openapi.json')).status, 200);
 });
 

@@ -1,0 +1,46 @@
+/**
+ * The hostile side of fuzz.ts, in a thread of its own, so that its work is not in the figures of
+ * the good requests. Ends when it is over; what it has to say of itself it prints.
+ */
+import { workerData } from 'node:worker_threads';
+import { openFlood } from '../gateway/fuzz/flood.ts';
+import { openSlow } from '../gateway/fuzz/slow.ts';
+import { until } from '../support/poll.ts';
+import { quantile } from './figures.ts';
+
+export type Attack = { url: string; ids: string[]; kind: 'wild' | 'slow'; count: number };
+
+const SEED = 7;
+const DRIP_MS = 1_000;
+const LIMIT_MS = 120_000;
+const { url, ids, kind, count } = workerData as Attack;
+
+await (kind === 'wild' ? wild() : slow());
+
+async function wild(): Promise<void> {
+  using flood = await openFlood({ url, ids });
+  for await (const { operation, faults } of flood.faults(count, SEED)) {
+    if (faults.length > 0) throw new Error(`${operation}: ${faults[0]}`);
+  }
+}
+
+/** So many on headers, a quarter on bodies, until each is closed; some that read nothing stay. */
+async function slow(): Promise<void> {
+  await using headers = await openSlow(url, { kind: 'headers', count, dripMs: DRIP_MS });
+  const quarter = { count: count / 4, dripMs: DRIP_MS };
+  await using bodies = await openSlow(url, { kind: 'bodies', ...quarter });
+  await using _readers = await openSlow(url, { kind: 'readers', count: count / 20 });
+  const all = [
+    { name: 'headers', closed: headers.closed, wanted: count },
+    { name: 'bodies', closed: bodies.closed, wanted: quarter.count },
+  ];
+  await until(() => all.every(({ closed, wanted }) => closed.length === wanted), LIMIT_MS);
+  for (const { name, closed } of all) {
+    const [p50, last] = [quantile(closed, 0.5), Math.max(...closed)];
+    console.log(`slow ${name} closed after: p50 ${shown(p50)}, the last ${shown(last)}`);
+  }
+}
+
+function shown(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

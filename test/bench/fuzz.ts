@@ -1,0 +1,65 @@
+/**
+ * `node test/bench/fuzz.ts [count]`: what hostile clients cost others (reliability.md Z1 and Z4). A
+ * good request asked without pause, and how late the loop of the service is: while nobody else is
+ * there, beside so many wild requests for each operation (20 unless told), and beside thousands of
+ * sockets that are slow. Read the ratios.
+ */
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { openFlood } from '../gateway/fuzz/flood.ts';
+import { openService } from '../gateway/fuzz/service.ts';
+import { quantile, timed } from './figures.ts';
+import type { Attack } from './fuzz-attack.ts';
+
+const COUNT = Number(process.argv[2] ?? 20);
+const SLOW = 2_000;
+const QUIET_MS = 5_000;
+const MIB = 1 << 20;
+
+type Figures = { p99: number; lateMs: number };
+
+await using service = await openService();
+using flood = await openFlood(service);
+
+await attack('wild', COUNT); // until every route has been compiled
+const quiet = await beside('nobody else', pause(QUIET_MS));
+const before = (await service.taken()).rssBytes;
+await beside(`${COUNT} wild requests for each operation`, attack('wild', COUNT), quiet);
+const growth = ((await service.taken()).rssBytes - before) / MIB;
+console.log(`memory after them: ${growth.toFixed(0)} MiB more`);
+await beside(`${SLOW} slow headers, and others`, attack('slow', SLOW), quiet);
+
+async function attack(kind: Attack['kind'], count: number): Promise<void> {
+  const { url, ids } = service;
+  const program = new URL('./fuzz-attack.ts', import.meta.url);
+  // Rejects with what it throws.
+  await once(new Worker(program, { workerData: { url, ids, kind, count } }), 'exit');
+}
+
+/** Asks until the other thing is over. */
+async function beside(title: string, other: Promise<void>, plain?: Figures): Promise<Figures> {
+  let isOver = false;
+  const ended = other.finally(() => {
+    isOver = true;
+  });
+  await service.taken(); // of the time before
+  const took: number[] = [];
+  while (!isOver) took.push(...(await timed(1, good)));
+  await ended;
+  const { loopLateMs: lateMs } = await service.taken();
+  const p99 = quantile(took, 0.99);
+  const answer = `answered in ${p99.toFixed(1)} ms${times(p99, plain?.p99)}`;
+  const late = `loop ${lateMs.toFixed(1)} ms late${times(lateMs, plain?.lateMs)}`;
+  console.log(`${title}: p99 of ${took.length} good requests: ${answer}; ${late}`);
+  return { p99, lateMs };
+}
+
+async function good(): Promise<void> {
+  const status = await flood.good();
+  if (status !== 200) throw new Error(`a good request was answered ${status}`);
+}
+
+function times(one: number, plain: number | undefined): string {
+  return plain === undefined ? '' : ` = ${(one / plain).toFixed(1)}x`;
+}
