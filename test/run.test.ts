@@ -38,6 +38,16 @@ const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?
     says: /threw undefined/,
     last: '2 passed, 1 failed',
   },
+  'a test whose end throws too': {
+    file: inside(`it('breaks', () => {
+      using ends = new DisposableStack();
+      ends.defer(() => { throw new Error('the end'); });
+      ends.defer(() => { throw new Error('the middle'); });
+      throw new Error('the first');
+    });`),
+    says: /the end.*the middle.*the first/s,
+    last: '2 passed, 1 failed',
+  },
   'a before hook that throws': {
     file: inside(`it.before(() => { throw new Error('x'); });`),
     says: /no hooks: before/,

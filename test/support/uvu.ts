@@ -92,9 +92,16 @@ async function followed(test: TestRecord, handler: () => Promise<void>): Promise
  */
 function shown(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`threw ${inspect(error)}`);
-  const hasMore = error instanceof SuppressedError || error instanceof AggregateError;
-  if (hasMore || error.cause !== undefined) console.error(inspect(error));
+  const parts = halvesOf(error);
+  const hasMore = parts.length > 1 || error instanceof AggregateError || error.cause !== undefined;
+  if (hasMore) for (const part of parts) console.error(inspect(part));
   return error;
+}
+
+/** Node's inspect shows neither half. */
+function halvesOf(error: unknown): unknown[] {
+  if (!(error instanceof SuppressedError)) return [error];
+  return [...halvesOf(error.error), ...halvesOf(error.suppressed)];
 }
 
 function refusedHook(name: string) {
