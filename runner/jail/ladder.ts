@@ -105,7 +105,11 @@ export async function openJail(options: {
   const reasons: string[] = [];
   for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
     const opened = await rung.open(log, tmpDir);
-    if (!('why' in opened)) return opened;
+    if (!('why' in opened)) {
+      const why = reasons.join('; ');
+      if (why !== '') log.warn({ why }, `no better sandbox than ${opened.level} works here`);
+      return opened;
+    }
     reasons.push(`${rung.level}: ${opened.why}`);
   }
   throw new JailError(

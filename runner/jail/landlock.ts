@@ -72,7 +72,7 @@ export const landlockRung: Rung = {
     const why = await probe(jail);
     if (why !== undefined) return { why };
     const facts = { abi, ownUid: process.getuid?.() === 0 };
-    log.warn(facts, 'sandbox is landlock: install bubblewrap for namespaces of their own');
+    log.info(facts, 'sandbox is landlock');
     return jail;
   },
 };
