@@ -2,6 +2,7 @@
  * The filter as the kernel reads it: run here by hand for both architectures, and by the kernel of
  * this machine in a real jail, where Perl makes the calls that no library of Node makes.
  */
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -103,6 +104,20 @@ for (const architecture of ARCHITECTURES) {
     assert.is(new Set(numbers).size, numbers.length);
   });
 }
+
+test('every number is the one that the kernel gives, or neither has one', () => {
+  const lines = readFileSync(new URL('numbers.txt', import.meta.url), 'utf8')
+    .trim()
+    .split('\n');
+  const words = lines.filter((line) => !line.startsWith('#')).map((line) => line.split(' '));
+  const kernels = new Map(words.map(([name, x64, arm64]) => [name, { x64, arm64 }]));
+  for (const name of Object.keys(SYSCALLS) as Syscall[]) {
+    for (const architecture of ARCHITECTURES) {
+      const ours = String(numberOf(name, architecture) ?? '-');
+      assert.is(ours, kernels.get(name)?.[architecture], `${name} of ${architecture}`);
+    }
+  }
+});
 
 test('an architecture without a table has no filter', () => {
   assert.throws(() => seccompFilter(THREADS, 'riscv64'), /riscv64/);
