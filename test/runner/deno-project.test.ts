@@ -1,11 +1,6 @@
 /** Builds of projects without a package.json: what imports name is installed, or says why not. */
-import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { create } from 'tar';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BuildLog } from '../../runner/build-log.ts';
@@ -13,49 +8,10 @@ import { fromDeno } from '../../runner/deno-project.ts';
 import { BuildFailure } from '../../runner/failure.ts';
 import { buildOf, DEFINES } from '../support/build.ts';
 import { directory } from '../support/project.ts';
-import { tempDirectory } from '../support/temp.ts';
+import { openRegistry } from '../support/registry.ts';
 
 const test = suite('runner/deno-project');
 type Files = Record<string, string>;
-
-/** A registry with one version of each package, on loopback. */
-async function openRegistry(versions: Record<string, string>) {
-  const dir = tempDirectory();
-  const server = createServer(async (request, response) => {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const [path = '', isTarball] = decodeURIComponent(request.url ?? '')
-      .slice(1)
-      .split('/-/');
-    const version = versions[path];
-    if (version === undefined) return void response.writeHead(404).end('{}');
-    if (isTarball !== undefined) return void response.end(await tarball(dir.path, path, version));
-    const dist = { tarball: `${url}/${path}/-/x.tgz` };
-    const one = { name: path, version, type: 'module', dist };
-    const all = { name: path, 'dist-tags': { latest: version }, versions: { [version]: one } };
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(all));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await dir[Symbol.asyncDispose]();
-    },
-  };
-}
-
-async function tarball(dir: string, name: string, version: string): Promise<Buffer> {
-  const home = join(dir, name);
-  mkdirSync(join(home, 'package'), { recursive: true });
-  const manifest = { name, version, type: 'module', main: 'index.js' };
-  writeFileSync(join(home, 'package', 'package.json'), JSON.stringify(manifest));
-  writeFileSync(join(home, 'package', 'index.js'), `export const name = '${name}';`);
-  const file = join(home, 'x.tgz');
-  await create({ gzip: true, cwd: home, file, portable: true }, ['package']);
-  return await readFile(file);
-}
 
 /** npm with settings of its own and without any of this machine. */
 async function built(files: Files, settings: string[]) {

@@ -89,7 +89,7 @@ type Change = Partial<BuildDeps> & {
   timeoutMs?: number;
   projectId?: string;
   env?: NodeJS.ProcessEnv;
-  sandbox?: 'auto' | 'none';
+  sandbox?: 'auto' | 'landlock' | 'none';
 };
 const log = openLog({ role: 'test', level: 'silent' });
 
