@@ -108,7 +108,7 @@ async function build(step: Omit<Step, 'directory'>): Promise<Outcome> {
 }
 
 async function steps(step: Step): Promise<Outcome> {
-  const { work, directory, lines, signal, config, jail, installed } = step;
+  const { work, directory, lines, signal, config, jail, installed, log: ownLog } = step;
   const root = join(directory, 'project');
   await Promise.all([mkdir(root), mkdir(join(directory, 'home'))]);
 
@@ -119,7 +119,8 @@ async function steps(step: Step): Promise<Outcome> {
   await checkEntrypoint(root, work.entrypoint);
 
   const { projectId } = work;
-  const from = { directory, projectId, jail, env: config.env, installed, log: lines, signal };
+  const { env } = config;
+  const from = { directory, projectId, jail, env, installed, log: lines, ownLog, signal };
   await inStep('install', () => install(from));
 
   const outFile = join(directory, 'bundle.mjs');

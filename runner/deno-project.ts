@@ -9,10 +9,8 @@ import type { BuildLog } from './build-log.ts';
 import { DenoConfigError, type Imports, packageOf, readImports } from './deno-config.ts';
 import { BuildFailure } from './failure.ts';
 import { isThere } from './installers.ts';
+import { JSR_REGISTRY, JSR_SETTING, readNpmSettings } from './npm-settings.ts';
 
-/** npm's mirror of jsr. Source: https://jsr.io/docs/npm-compatibility */
-const JSR_REGISTRY = 'https://npm.jsr.io';
-const JSR_SETTING = '@jsr:registry';
 const SOURCE = /\.[cm]?[jt]sx?$/;
 const SPECIFIER = /\b(?:from|import)\s{0,99}(?:\(\s{0,99})?(['"])((?:npm|jsr):[^'"\s]+)\1/g;
 
@@ -38,7 +36,7 @@ export async function fromDeno(
     log.line('warn', 'deno.lock is not read: newest versions in range are used');
   }
   const ofJsr = names.filter((name) => name.startsWith('@jsr/'));
-  if (ofJsr.length > 0 && !(await isSet(env))) {
+  if (ofJsr.length > 0 && !(await readNpmSettings(env)).namesJsr) {
     await writeFile(join(root, '.npmrc'), `${JSR_SETTING}=${JSR_REGISTRY}\n`);
   }
   return ofJsr;
@@ -87,16 +85,6 @@ function dependenciesOf(specifiers: readonly string[]): Record<string, string> {
   }
   return Object.fromEntries([...versions].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
-
-/** Whether the operator says himself where packages of jsr come from. */
-async function isSet(env: Env): Promise<boolean> {
-  const home = env['HOME'] === undefined ? undefined : join(env['HOME'], '.npmrc');
-  const files = [env['npm_config_userconfig'] ?? home, env['npm_config_globalconfig']];
-  const texts = files.map((file) => (file === undefined ? '' : readFile(file, 'utf8').catch(none)));
-  return (await Promise.all(texts)).some((text) => /^\s*@jsr:registry\s*=/m.test(text));
-}
-
-const none = (): string => ''; // npm reads none either
 
 function nameless(specifier: string): BuildFailure {
   const forms = 'npm:name@version or jsr:@scope/name@version';

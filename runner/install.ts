@@ -1,17 +1,19 @@
 /**
  * Installs what a project depends on, into the project's directory: from its lock file, else from
  * package.json's ranges. Nothing of a package runs (scripts are off), and it is jailed all the
- * same: a package's metadata may name files of this machine. The registry is the operator's,
- * whatever the archive says. All of it ends with the signal, or with the runner.
+ * same: a package's metadata may name files of this machine, or addresses of its network. The
+ * registry is the operator's, whatever the archive says. All of it ends with the signal, or with
+ * the runner.
  */
-import { once } from 'node:events';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Env } from '../proto/env.ts';
+import type { Log } from '../proto/log.ts';
 import type { BuildLog } from './build-log.ts';
 import { fromDeno, jsrAdvice } from './deno-project.ts';
 import { BuildFailure } from './failure.ts';
 import { type Installer, installSpec, withoutPaths } from './install-spec.ts';
+import { openInstallWay } from './install-way.ts';
 import type { Installed } from './installed.ts';
 import { isThere, npm, pnpm } from './installers.ts';
 import type { Jail } from './jail/ladder.ts';
@@ -26,11 +28,18 @@ export type Install = {
   env: Env;
   installed: Installed;
   log: BuildLog;
+  /** The runner's own. */
+  ownLog: Log;
   signal: AbortSignal;
 };
 
 /** `ofJsr`: names of packages of jsr among the dependencies. */
 type Asked = Install & { ofJsr: readonly string[] };
+
+const MEND = 'mend what the build log says and publish again';
+const CLOSED =
+  'an address that the build log names is closed to builds: take the package from a registry, ' +
+  'or put its tarball into the project';
 
 /** Throws a BuildFailure that says what the author, or the operator, has to do. */
 export async function install(options: Install): Promise<void> {
@@ -69,10 +78,10 @@ async function done(command: Installer, options: Asked): Promise<void> {
   const words = `${basename(command.file)} ${command.args.join(' ')}`;
   log.line('info', `installing dependencies: ${words}`);
   const started = performance.now();
-  const code = await run(command, options);
+  const { code, isRefused } = await run(command, options);
   if (code !== 0) {
-    const advice =
-      ofJsr.length > 0 ? jsrAdvice(ofJsr) : 'mend what the build log says and publish again';
+    const otherwise = ofJsr.length > 0 ? jsrAdvice(ofJsr) : MEND;
+    const advice = isRefused ? CLOSED : otherwise;
     throw new BuildFailure('BUILD_ERROR', `the dependencies cannot be installed; ${advice}`);
   }
   log.line('info', `installed in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
@@ -86,27 +95,37 @@ async function lockFiles(root: string): Promise<{ npm: boolean; pnpm: boolean }>
   return { npm: lock === true || shrinkwrap === true, pnpm: pnpm === true };
 }
 
-/** The exit code; what it prints goes to the build's log as it comes. */
-async function run(installer: Installer, options: Install): Promise<number | null> {
-  const { directory, jail, env, signal, log } = options;
-  const spec = await installSpec(installer, { build: directory, env });
+type Ran = { code: number | null; isRefused: boolean };
+
+/** How it ended; what it prints goes to the build's log as it comes. */
+async function run(installer: Installer, options: Install): Promise<Ran> {
+  const { directory, jail, env, signal, log, ownLog } = options;
+  await using way = await openInstallWay({ jail, env, lines: log, log: ownLog });
+  const { localPort } = way;
+  const spec = await installSpec(installer, { build: directory, env, localPort });
   signal.throwIfAborted();
   const { child, exited, kill } = jail.launch(spec);
   signal.addEventListener('abort', kill, { once: true });
-  const read = (stream: NodeJS.ReadableStream | null, level: 'log' | 'warn') =>
-    stream &&
-    createInterface({ input: stream }).on('line', (line) => {
+  const taken = way.take(child).catch((error: Error) => {
+    kill();
+    return error;
+  });
+  const read = async (stream: NodeJS.ReadableStream | null, level: 'log' | 'warn') => {
+    if (stream === null) return;
+    for await (const line of createInterface({ input: stream })) {
       const text = withoutPaths(line, directory);
       if (text.trim() !== '' && !isNoise(text)) log.line(level, text);
-    });
-  read(child.stdout, 'log');
-  read(child.stderr, 'warn');
-  const closed = once(child, 'close').catch(() => undefined); // it could not be started: exit 127
+    }
+  };
+  // not the child's close: it does not come when its channel was closed from here
+  const said = [read(child.stdout, 'log'), read(child.stderr, 'warn')];
   const { code } = await exited;
-  await closed;
+  await Promise.all(said);
+  const problem = await taken;
   signal.removeEventListener('abort', kill);
   signal.throwIfAborted();
-  return code;
+  if (problem) throw problem;
+  return { code, isRefused: way.isRefused };
 }
 
 /** What npm says about the operator's own settings, and of log files that are gone by then. */

@@ -136,8 +136,7 @@ function stagedArgv(
 function bwrapArgv(spec: JailSpec, said: Said): string[] {
   const at = (inside: string): string => inside;
   return [
-    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts'],
-    ...(spec.machineNetwork === true ? [] : ['--unshare-net']),
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-net'],
     ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
     ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
     ...(spec.nestedNamespaces ? [] : ['--disable-userns']),

@@ -9,7 +9,7 @@ import type { Log } from '../../proto/log.ts';
 import { type Client, type Far, forward, refuse } from './forward.ts';
 import { type RequestHead, requestHead } from './http1.ts';
 import { Line } from './line.ts';
-import { openResolve, ownAddresses, type Rules, remembering } from './names.ts';
+import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './names.ts';
 import type { Route } from './routes.ts';
 import { type Aim, aim, dial, type IsBlocked, type Target } from './targets.ts';
 
@@ -41,13 +41,18 @@ export type Egress = {
 
 type Way = Aim & { bytes: Egress['bytes']; sockets: Set<Socket> };
 
+type EgressOptions = Pick<Rules, 'allow'> &
+  Partial<Rules> & { log: Log } & Partial<Pick<Aim, 'lookUp' | 'named' | 'onRefusal'>>;
+
 /** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
-export function openEgress(options: Pick<Rules, 'allow'> & Partial<Rules> & { log: Log }): Egress {
-  const { allow, log, own = ownAddresses() } = options;
+export function openEgress({ log, ...options }: EgressOptions): Egress {
+  const { own = ownAddresses(), ...rules } = options;
   const resolve = remembering(options.resolve ?? openResolve(), NAMES_KEPT_MS);
+  const operators = remembering(options.lookUp ?? lookUp, NAMES_KEPT_MS);
   const bytes = { sent: 0, received: 0, managed: 0 };
   const sockets = new Set<Socket>();
-  const way: Way = { allow, resolve, own, log, bytes, sockets, routes: [] };
+  const about = { log, bytes, sockets, routes: [] };
+  const way: Way = { ...rules, own, resolve, lookUp: operators, ...about };
   return {
     bytes,
     steer: (course) => void Object.assign(way, course),
@@ -96,7 +101,7 @@ async function serve(way: Way, socket: Socket): Promise<void> {
     }
     goesOn = request
       ? await forward(request, client, options)
-      : refuse(socket, { code: 400, why: 'this is no request of HTTP/1.1' });
+      : refuse(way, socket, { code: 400, why: 'this is no request of HTTP/1.1' });
   }
   leave();
   client.line.release();
@@ -125,12 +130,12 @@ async function tunnel(way: Way, { target: authority }: RequestHead, client: Line
     ? await aim(way, `http://${authority}`, 'https')
     : { code: 400 as const, why: 'CONNECT takes host:port' };
   if ('code' in target) {
-    refuse(socket, target);
+    refuse(way, socket, target);
     return;
   }
   const far = await dial(target);
   if (far === undefined) {
-    refuse(socket, { code: 502, why: `${target.host} does not answer` });
+    refuse(way, socket, { code: 502, why: `${target.host} does not answer` });
     return;
   }
   hold(way.sockets, far);

@@ -41,7 +41,7 @@ export async function forward(
 ): Promise<boolean> {
   const { socket } = client.line;
   const target = await aim(options.way, request.target);
-  if ('code' in target) return refuse(socket, target);
+  if ('code' in target) return refuse(options.way, socket, target);
   const head = headFor(request, target);
   let outcome: Outcome = 'silent';
   while (outcome === 'silent') {
@@ -61,7 +61,7 @@ export async function forward(
   }
   if (outcome === 'silent' || outcome === 'unclear') {
     const what = outcome === 'silent' ? 'does not answer' : 'gives no answer of HTTP/1.1';
-    return refuse(socket, { code: 502, why: `${target.host} ${what}` });
+    return refuse(options.way, socket, { code: 502, why: `${target.host} ${what}` });
   }
   if (outcome === 'broken') socket.destroy();
   if (outcome === 'goes on' && !request.isLast) return true;
@@ -137,7 +137,9 @@ function headFor({ method, version, fields, isLast }: RequestHead, { url, via }:
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
 
 /** Says why, and ends the connection. */
-export function refuse(socket: Socket, { code, why }: Refusal): false {
+export function refuse({ onRefusal }: Aim, socket: Socket, refusal: Refusal): false {
+  const { code, why } = refusal;
+  onRefusal?.(refusal);
   const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;
   const length = `content-length: ${Buffer.byteLength(why) + 1}\r\n`;
   socket.end(`${head}${length}connection: close\r\n\r\n${why}\n`);

@@ -36,6 +36,13 @@ export function withInlet(paths: { shell: string; node: string }, command: strin
   return [paths.shell, '-c', script, paths.node, HELPER, ...command];
 }
 
+/** The same, for a command that does not start before its connections are taken. */
+export function afterInlet(paths: { shell: string; node: string }, command: string[]): string[] {
+  const helper = `NODE_CHANNEL_FD=${INLET_FD} "$0" -e "$1" </dev/null`;
+  const script = `${helper} && shift && exec "$@" ${INLET_FD}<&-`;
+  return [paths.shell, '-c', script, paths.node, HELPER, ...command];
+}
+
 /**
  * Resolves when connections from the jail are being taken. The child was started with 'ipc' at
  * INLET_FD.

@@ -46,8 +46,11 @@ export type JailSpec = {
    * itself is pid 1.
    */
   hasChildren?: boolean;
-  /** It uses the network of this machine: only for what runs no code of a tenant. */
-  machineNetwork?: boolean;
+  /**
+   * It sets modes and times of files. Landlock does not judge that, so there it may do so to
+   * others' files of its user: only for what runs no code of a tenant.
+   */
+  setsModes?: boolean;
   /** Of the machine's loopback: it may connect to these alone, where there is Landlock. */
   ports?: readonly number[];
 };

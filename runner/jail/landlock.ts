@@ -120,8 +120,7 @@ function openLandlock(tools: Tools): Jail {
 
 /** The launcher's words before the command. */
 function rulesOf(spec: JailSpec, uid: number): string[] {
-  const isBare = spec.machineNetwork !== true;
-  const about = [EVERY_RIGHT, isBare ? NETWORK : 0, SCOPES, uid];
+  const about = [EVERY_RIGHT, NETWORK, SCOPES, uid];
   const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
   const numberIn = (name: Syscall): number => must(numberOf(name, architecture), name);
   const numbers = [
@@ -136,7 +135,7 @@ function rulesOf(spec: JailSpec, uid: number): string[] {
   ];
   return [
     numbers.join(' '),
-    seccompFilter(profileOf(spec, isBare)).toString('hex'),
+    seccompFilter(profileOf(spec, true)).toString('hex'),
     ...rules.map(({ from, rights }) => `${rights} ${from}`),
     ...(spec.ports ?? []).map((port) => `port ${port}`),
   ];

@@ -3,7 +3,7 @@
  * the addresses that are then dialled, so a name that changes its mind in between (DNS rebinding)
  * gains nothing.
  */
-import { Resolver } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { cidrList, isAllowed } from '../../proto/addresses.ts';
@@ -45,6 +45,12 @@ export function openResolve(): Resolve {
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
   };
 }
+
+/** As the operator's own programs find a name: in /etc/hosts, too. For the operator's own. */
+export const lookUp: Resolve = async (name) => {
+  const [answer] = await Promise.allSettled([lookup(name, { all: true })]);
+  return answer.status === 'fulfilled' ? answer.value.map(({ address }) => address) : [];
+};
 
 /**
  * Asks for a name once in so many milliseconds: a page opens dozens of connections to one host, and

@@ -8,11 +8,21 @@ import type { Upstream } from '../../proto/proxies.ts';
 export type Route = {
   /** Every host when absent. */
   pattern?: RE2JS;
+  /** Of plain http alone. */
+  isPlain?: boolean;
   /** Absent: straight. */
   via?: Upstream;
 };
 
 /** The proxy for that host; undefined for the straight way. */
-export function upstreamFor(host: string, routes: readonly Route[]): Upstream | undefined {
-  return routes.find(({ pattern }) => pattern === undefined || pattern.matcher(host).find())?.via;
+export function upstreamFor(
+  host: string,
+  routes: readonly Route[],
+  scheme: 'http' | 'https' = 'https',
+): Upstream | undefined {
+  const route = routes.find(({ pattern, isPlain = false }) => {
+    const isOfScheme = !isPlain || scheme === 'http';
+    return isOfScheme && (pattern === undefined || pattern.matcher(host).find());
+  });
+  return route?.via;
 }

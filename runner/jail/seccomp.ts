@@ -15,6 +15,8 @@ export type Profile = {
   namespaces: boolean;
   /** Without namespaces around it: what they keep from it, the filter must. */
   isBare: boolean;
+  /** It may set modes and times of files. */
+  modes: boolean;
 };
 
 /** `values` of a masked argument, or all others, are refused. */
@@ -65,19 +67,24 @@ const BARE_ALONE: readonly Syscall[] = [
 ];
 /** Landlock does not judge them, and they reach what belongs to the same user. */
 const BARE: readonly Syscall[] = [
-  ...(['listen', 'chmod', 'fchmod', 'fchmodat'] as const),
-  ...(['fchmodat2', 'chown', 'lchown', 'fchown', 'fchownat', 'utime', 'utimes'] as const),
-  ...(['futimesat', 'utimensat', 'setxattr', 'lsetxattr', 'fsetxattr', 'setxattrat'] as const),
+  ...(['listen', 'chown', 'lchown', 'fchown', 'fchownat'] as const),
+  ...(['setxattr', 'lsetxattr', 'fsetxattr', 'setxattrat'] as const),
   ...(['removexattr', 'lremovexattr', 'fremovexattr', 'removexattrat', 'file_setattr'] as const),
   ...(['inotify_add_watch', 'shmget', 'shmat', 'shmctl', 'msgget', 'msgsnd', 'msgrcv'] as const),
   ...(['msgctl', 'semget', 'semop', 'semtimedop', 'semctl', 'mq_open', 'mq_unlink'] as const),
 ];
 
+/** The same; an installer makes programs executable. */
+const MODES: readonly Syscall[] = [
+  ...(['chmod', 'fchmod', 'fchmodat', 'fchmodat2'] as const),
+  ...(['utime', 'utimes', 'futimesat', 'utimensat'] as const),
+];
+
 /** What the process of a spec needs. */
 export function profileOf(spec: JailSpec, isBare: boolean): Profile {
-  const { nestedNamespaces, hasChildren = false } = spec;
+  const { nestedNamespaces, hasChildren = false, setsModes = false } = spec;
   const namespaces = nestedNamespaces && !isBare; // who is bare has none, and could make none
-  return { processes: hasChildren || nestedNamespaces, namespaces, isBare };
+  return { processes: hasChildren || nestedNamespaces, namespaces, isBare, modes: setsModes };
 }
 
 export function hasFilter(architecture: string = process.arch): architecture is Architecture {
@@ -90,7 +97,7 @@ export function seccompFilter(profile: Profile, architecture: string = process.a
   return assemble(rulesOf(profile), architecture);
 }
 
-function rulesOf({ processes, namespaces, isBare }: Profile): Rule[] {
+function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
   const families = isBare ? [AF.inet, AF.inet6] : Object.values(AF);
   const refuse = 'others';
   return [
@@ -108,6 +115,7 @@ function rulesOf({ processes, namespaces, isBare }: Profile): Rule[] {
     ...(processes ? [] : [{ calls: PROCESSES, answer: EPERM }]),
     ...(namespaces ? [] : [clone(processes ? 0 : CLONE_THREAD)]),
     ...(isBare ? bareRules(processes) : []),
+    ...(isBare && !modes ? [{ calls: MODES, answer: EPERM }] : []),
   ];
 }
 

@@ -7,7 +7,7 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { cidrList } from '../../proto/addresses.ts';
 import type { Log } from '../../proto/log.ts';
 import type { Upstream } from '../../proto/proxies.ts';
-import { judge, type Rules } from './names.ts';
+import { judge, type Resolve, type Rules } from './names.ts';
 import { type Route, upstreamFor } from './routes.ts';
 import { tunnelThrough } from './upstream.ts';
 
@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT_MS = 15_000;
  */
 const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
 
-/** The operator's proxy may stand anywhere. */
+/** The operator's proxy may stand anywhere, and so may what the operator names. */
 const ALL = cidrList(['0.0.0.0/0', '::/0']);
 
 type Address = { host: string; port: number; addresses: string[] };
@@ -33,6 +33,12 @@ export type Aim = Rules & {
   log: Log;
   routes: readonly Route[];
   isBlocked?: IsBlocked | undefined;
+  /** Asked for the operator's own names. */
+  lookUp: Resolve;
+  /** host:port that the operator names: open, wherever it is. */
+  named?: ReadonlySet<string>;
+  /** Told of each request that is refused, or leads nowhere. */
+  onRefusal?: (refusal: Refusal) => void;
 };
 
 /** Parses, judges: the target with its checked addresses, or the refusal to send. */
@@ -49,8 +55,10 @@ export async function aim(
   if (way.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
     return { code: 403, why: `${url.hostname} is on a filter list` };
   }
-  const upstream = upstreamFor(bare(url.hostname), way.routes);
-  const verdict = await judge(url.hostname, way);
+  const upstream = upstreamFor(bare(url.hostname), way.routes, scheme);
+  const operators: Rules = { ...way, allow: ALL, resolve: way.lookUp };
+  const isNamed = way.named?.has(`${url.hostname}:${port}`) ?? false;
+  const verdict = await judge(url.hostname, isNamed ? operators : way);
   if (verdict.kind === 'unknown' && !upstream) {
     return { code: 502, why: `no address for ${url.hostname}` };
   }
@@ -58,7 +66,7 @@ export async function aim(
   const host = bare(url.hostname);
   const addresses = verdict.kind === 'allowed' ? verdict.addresses : [];
   if (!upstream) return { url, host, port, addresses };
-  const proxy = await judge(upstream.host, upstream.isManaged ? { ...way, allow: ALL } : way);
+  const proxy = await judge(upstream.host, upstream.isManaged ? operators : way);
   if (proxy.kind === 'unknown') return { code: 502, why: 'no address for the proxy' };
   if (proxy.kind === 'denied') return denied(way, `the proxy ${upstream.host}`);
   const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };

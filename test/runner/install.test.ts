@@ -10,9 +10,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
+import { install } from '../../runner/install.ts';
 import { installSpec } from '../../runner/install-spec.ts';
+import { openInstalled } from '../../runner/installed.ts';
 import { openJail } from '../../runner/jail/ladder.ts';
 import { build, buildOf, DEFINES } from '../support/build.ts';
+import { errorOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
 import { familyOf, stillRunning } from '../support/processes.ts';
 import { directory } from '../support/project.ts';
@@ -151,7 +154,7 @@ builds('an installer sees neither the home of the operator nor the data, and may
       }));`;
     const spec = await installSpec(
       { file: process.execPath, args: ['-e', look] },
-      { build: temp.path, env: { ...env, SECRET: 'x' } },
+      { build: temp.path, env: { ...env, SECRET: 'x' }, localPort: 1 },
     );
     const { child, exited } = jail.launch({ ...spec, argv: (at) => spec.argv(at).slice(1) });
     let text = '';
@@ -186,5 +189,30 @@ builds('an installer ends with its runner, whatever ends that', async () => {
   registry.close();
   registry.closeAllConnections();
 });
+
+for (const sandbox of ['bwrap', 'landlock'] as const) {
+  builds(`${sandbox}: an install that is given up leaves no process and no open port`, async () => {
+    const stopping = new AbortController();
+    // a registry that never answers
+    const registry = createServer(() => stopping.abort(new Error('given up')));
+    await once(registry.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
+    await using dir = directory({ 'project/package.json': '{"dependencies": {"left-pad": "1"}}' });
+    await mkdir(join(dir.path, 'home'));
+    const lines = { line: () => undefined, close: async () => undefined };
+    const about = { directory: dir.path, projectId: 'p', log: lines, ownLog: log };
+    const jail = await openJail({ sandbox, log });
+    const installed = await openInstalled({ dir: join(dir.path, 'kept'), now: Date.now, log });
+    const env = { ...process.env, npm_config_registry: url };
+    const { signal } = stopping;
+    const left = await errorOf(install({ ...about, jail, installed, env, signal }));
+    assert.match(String(left), 'given up');
+    registry.close();
+    registry.closeAllConnections();
+    const servers = () =>
+      process.getActiveResourcesInfo().filter((what) => what.includes('Server'));
+    await until(() => familyOf(process.pid).length === 1 && servers().length === 0);
+  });
+}
 
 builds.run();

@@ -15,6 +15,7 @@ await install({
   installed: await openInstalled({ dir: join(directory, 'installs'), now: Date.now, log }),
   jail: await openJail({ sandbox: 'auto', log }),
   env: process.env,
+  ownLog: log,
   log: { line: () => undefined, close: async () => undefined },
   signal: new AbortController().signal,
 });

@@ -15,10 +15,11 @@ import { AUDIT, numberOf, SYSCALLS, type Syscall } from '../../../runner/jail/sy
 
 const test = suite('runner/jail/seccomp');
 const { EPERM, ENOSYS, EAFNOSUPPORT } = constants.errno;
-const THREADS: Profile = { processes: false, namespaces: false, isBare: false };
+const THREADS: Profile = { processes: false, namespaces: false, isBare: false, modes: false };
 const INSTALL: Profile = { ...THREADS, processes: true };
 const CHROME: Profile = { ...INSTALL, namespaces: true };
 const BARE: Profile = { ...THREADS, isBare: true };
+const BARE_INSTALL: Profile = { ...INSTALL, isBare: true, modes: true };
 const ARCHITECTURES = ['x64', 'arm64'] as const;
 const VSOCK = 40;
 const PTHREAD = 0x3d0f00; // what glibc's pthread_create says
@@ -87,6 +88,27 @@ for (const architecture of ARCHITECTURES) {
         verdicts,
         title,
       );
+    }
+  });
+
+  test(`${architecture}: a bare installer sets modes, and has no network but TCP`, () => {
+    const filters = [BARE, BARE_INSTALL].map((profile) => seccompFilter(profile, architecture));
+    for (const [name, args, verdicts] of [
+      ['fchmod', [], [EPERM, 0]],
+      ['fchmodat', [], [EPERM, 0]],
+      ['utimensat', [], [EPERM, 0]],
+      ['fchownat', [], [EPERM, EPERM]],
+      ['listen', [], [EPERM, EPERM]],
+      ['clone', [FORK], [EPERM, 0]],
+      ['socket', [1, 1, 0], [EAFNOSUPPORT, EAFNOSUPPORT]],
+      ['socket', [2, 2, 0], [EAFNOSUPPORT, EAFNOSUPPORT]],
+      ['socket', [2, 1, 0], [0, 0]],
+      ['sendto', [3, 0, 0, 0x20000040], [EPERM, EPERM]],
+    ] as [Syscall, number[], [number, number]][]) {
+      const number = Number(numberOf(name, architecture));
+      const call = { architecture: AUDIT[architecture], number, args };
+      const found = filters.map((filter) => judge(filter, call));
+      assert.equal(found, verdicts, `${name} ${args.join()}`);
     }
   });
 
