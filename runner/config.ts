@@ -20,6 +20,8 @@ import { type Level, LOG_LEVELS } from '../proto/log.ts';
 import { type Upstream, upstreamOf } from '../proto/proxies.ts';
 import { OWN_KIND } from './runtime.ts';
 
+/** Ours: ten times a Chrome of one ordinary page, and room for a heavy one. */
+const BROWSER_MEMORY_MIB = 4_096;
 const EASYLIST = 'https://easylist.to/easylist/easylist.txt';
 
 export type Config = {
@@ -45,6 +47,8 @@ export type Config = {
   invocationsMax: number;
   /** TABERN_SESSIONS_MAX, 25: sessions that run at once, beside invocations'. */
   sessionsMax: number;
+  /** TABERN_BROWSER_MEMORY_MB, 4096: that a session's browser may use; undefined: any. */
+  browserMemoryBytes: number | undefined;
   /** TABERN_SESSION_GRACE_MS, 3000: for a client to come back after the last one has left. */
   sessionGraceMs: number;
   /** TABERN_RUNNER_LISTEN: where gateways on other machines reach sessions; none: a socket file. */
@@ -84,6 +88,7 @@ export function readConfig(env: Env = process.env): Config {
     sessionSpares: count('TABERN_SESSION_SPARES', 1, 0),
     invocationsMax: count('TABERN_INVOCATIONS_MAX', 4, 1),
     sessionsMax: count('TABERN_SESSIONS_MAX', 25, 1),
+    browserMemoryBytes: memory(env, 'TABERN_BROWSER_MEMORY_MB'),
     sessionGraceMs: integer(env, 'TABERN_SESSION_GRACE_MS', {
       default: 3_000,
       min: 0,
@@ -99,6 +104,12 @@ export function readConfig(env: Env = process.env): Config {
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     env,
   };
+}
+
+/** In MiB, 0 for no limit. */
+function memory(env: Env, name: string): number | undefined {
+  const mib = integer(env, name, { default: BROWSER_MEMORY_MIB, min: 0, max: 1 << 20 });
+  return mib === 0 ? undefined : mib * 2 ** 20;
 }
 
 /** Gateways dial it as it stands here: so no address that means every interface, and no port 0. */

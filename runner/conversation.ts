@@ -115,7 +115,8 @@ export class Conversation implements HostProcess {
     socket.on('close', () => this.kill('its process closed the connection'));
     const exited = parts.jailed.exited.then(({ code, signal }) => {
       socket.destroy();
-      this.#end(this.#cause ?? `its process ended (${signal ?? `exit ${code}`})`, parts.tail());
+      const why = parts.jailed.why?.() ?? this.#cause;
+      this.#end(why ?? `its process ended (${signal ?? `exit ${code}`})`, parts.tail());
     });
     this.ended = Promise.all([exited, parts.ended]).then(() => {});
   }
@@ -125,7 +126,7 @@ export class Conversation implements HostProcess {
   }
 
   isUsable(): boolean {
-    return this.#isUsable;
+    return this.#isUsable && this.#parts.jailed.why?.() === undefined;
   }
 
   connectUrl(signingKey: string): string {

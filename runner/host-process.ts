@@ -14,8 +14,8 @@ import { keepTail } from './flow.ts';
 import type { Isolation } from './host/worker.ts';
 import { hostSpec } from './host-spec.ts';
 import { type Outlet, openWays, type Ways } from './host-ways.ts';
-import type { Jail, Jailed } from './jail/ladder.ts';
-import { memoryOf, watchMemory } from './jail/memory.ts';
+import type { Jail } from './jail/ladder.ts';
+import { memoryOf } from './jail/memory.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load may need seconds. */
@@ -45,7 +45,10 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   const { dir, jail, runtime, isolation, outlet } = options;
   await mkdir(join(dir, 'fn'), { recursive: true });
   const ways = await openWays(dir, { jail, outlet });
-  const jailed = jail.launch(await hostSpec({ jail, runtime, isolation, dir, ways }));
+  const { memoryMaxBytes } = options;
+  const jailed = jail.launch(
+    await hostSpec({ jail, runtime, isolation, dir, ways, memoryMaxBytes }),
+  );
   const release = async (): Promise<void> => {
     await ways[Symbol.asyncDispose]();
     await rm(dir, { recursive: true, force: true });
@@ -53,9 +56,7 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   const ended = jailed.exited.then(release);
   try {
     const parts = { jailed, ways, dir, log: options.log, broker: ways.broker, ended };
-    const host = await connected(parts);
-    limitMemory(host, jailed, options.memoryMaxBytes);
-    return host;
+    return await connected(parts);
   } catch (error) {
     jailed.kill();
     await ended;
@@ -91,11 +92,4 @@ async function connected(parts: Parts): Promise<HostProcess> {
   ]);
   log.debug({ pid: jailed.child.pid }, 'function host is ready');
   return host;
-}
-
-function limitMemory(host: HostProcess, { child, exited }: Jailed, maxBytes: number): void {
-  if (child.pid === undefined) return;
-  const onOver = (): void => host.kill(`it used more than ${maxBytes / 2 ** 20} MiB of memory`);
-  const watch = watchMemory({ pid: child.pid, maxBytes, onOver });
-  void exited.then(() => watch[Symbol.dispose]());
 }

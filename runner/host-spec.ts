@@ -26,6 +26,9 @@ const FILE_BYTES = 64 * MIB;
 const FILES = 1_024;
 /** Ours: about 40 are in use with four threads. */
 const PROCESSES = 256;
+const LIMITS = {
+  ...{ dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
+};
 /** Drivers look for it; with an own network it is always free. */
 const CDP_PORT = 9222;
 /** Below those that Linux hands out unasked (32768 on), so nobody takes it meanwhile. */
@@ -44,6 +47,7 @@ export type HostSpec = {
   dir: string;
   ways: Pick<Ways, 'hasOutlet' | 'ports'>;
   isolation: Isolation;
+  memoryMaxBytes: number;
 };
 
 export async function hostSpec(options: HostSpec): Promise<JailSpec> {
@@ -82,7 +86,7 @@ export async function hostSpec(options: HostSpec): Promise<JailSpec> {
     ],
     env: (at) => ({ ...environment(at('/tmp'), { runtime, proxyPort, cdpPort }), ...runtime.env }),
     tmpBytes: TMP_BYTES,
-    limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
+    limits: { ...LIMITS, memoryBytes: options.memoryMaxBytes },
     stdio: ['ignore', 'pipe', 'pipe', ...(ports === undefined ? [] : ['pipe' as const])],
     nestedNamespaces: false,
     ...(ports && { ports: [ports.cdp, ...(ports.egress === undefined ? [] : [ports.egress])] }),

@@ -3,9 +3,10 @@
  * that it came; then the handler; then, whatever happened, the session is closed (which saves its
  * context), the log is sent, and core is told once, while what is left of Chrome goes.
  *
- * value, none, WORKLOAD_ERROR (the handler's own failure, or its user cancelled it), TIMED_OUT (its
- * time was over), INTERNAL_ERROR (no browser, the browser was lost and the handler failed by it, no
- * bundle, the runner is ending). A lost lease has no outcome: core ended it.
+ * value, none, WORKLOAD_ERROR (the handler's own failure, also when its browser was ended for the
+ * memory that it took, or its user cancelled it), TIMED_OUT (its time was over), INTERNAL_ERROR (no
+ * browser, the browser was lost and the handler failed by it, no bundle, the runner is ending). A
+ * lost lease has no outcome: core ended it.
  */
 import type {
   CompleteInvocationRequest,
@@ -17,6 +18,7 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { ended, step } from '../proto/trace.ts';
 import type { Bundles } from './bundles.ts';
+import { lossOf } from './chrome/launch.ts';
 import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
 import type { LogLine } from './host/messages.ts';
@@ -186,10 +188,11 @@ function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outcome {
   }
   const { code, name, message, stack } = said;
   if (!session.lost.aborted) return failure(code, message, { name, stack });
-  return failure('INTERNAL_ERROR', `the browser was lost during the run: ${message}`, {
-    name,
-    stack,
-  });
+  const { chrome } = session;
+  // what it took, its pages took
+  const isOwn = chrome.why() !== undefined;
+  const loss = isOwn ? lossOf(chrome) : 'the browser was lost during the run';
+  return failure(isOwn ? code : 'INTERNAL_ERROR', `${loss}: ${message}`, { name, stack });
 }
 
 const TIMED_OUT = 'the invocation did not end within its time limit';

@@ -74,6 +74,8 @@ export async function openMachine(options: {
     shellOnly: !jail.hasUnixSockets,
   });
   const hasSandbox = await canNest(jail, log);
+  const { browserMemoryBytes: memoryMaxBytes } = config;
+  const common = { jail, hasSandbox, runDir, log, ...(memoryMaxBytes && { memoryMaxBytes }) };
   const launch = async ({ engine: kind, ...wanted }: TakeOptions): Promise<Chrome> => {
     const { invocations, all } = engines;
     const engine = kind === undefined ? invocations : all.find((one) => one.kind === kind);
@@ -81,12 +83,9 @@ export async function openMachine(options: {
       throw new SessionUnfit(`the session needs ${kind}, which its runner does not have`);
     }
     return await launchChrome({
+      ...common,
       engine,
-      jail,
-      hasSandbox,
-      runDir,
       egress: openEgress({ allow, log }),
-      log,
       ...wanted,
     });
   };
@@ -115,7 +114,7 @@ export async function openMachine(options: {
     launch: (wanted) => {
       const engine = engines.all.find(({ kind }) => kind === 'headless-shell');
       const chosen = engine ?? engines.invocations; // the lighter one
-      return launchChrome({ engine: chosen, jail, hasSandbox, runDir, log, ...wanted });
+      return launchChrome({ ...common, engine: chosen, ...wanted });
     },
     log,
   });

@@ -7,6 +7,7 @@ import type { InvocationWork, SessionWork } from '../proto/gen/tabern/v1/runners
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { lossOf } from './chrome/launch.ts';
 import { openLiveView } from './chrome/live.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import { downloads } from './downloads.ts';
@@ -66,6 +67,7 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
   return {
     open: [
       settings.open,
+      limits(warn),
       downloads({ ...deps, warn }),
       ...(logs ? [endingLast(logs.open)] : []),
       ...(recordSession && recordings ? [recording({ ...deps, recordings })] : []),
@@ -78,6 +80,16 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
       return extension ? { ...settings.wanted, engine: 'chromium', extension } : settings.wanted;
     },
     warn,
+  };
+}
+
+/** Its user is told of a limit that its browser was ended for. */
+function limits(warn: Parts['warn']): OpenPart {
+  return async (chrome) => {
+    void chrome.pipe.closed.then(() => {
+      if (chrome.why() !== undefined) warn(lossOf(chrome));
+    });
+    return { end: async () => undefined };
   };
 }
 

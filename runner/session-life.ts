@@ -32,7 +32,6 @@ const ends = {
   left: { end: 'COMPLETED', reason: 'its last client has left', code: NORMAL },
   late: { end: 'TIMED_OUT', reason: 'session timed out', code: GOING_AWAY },
   unvisited: { end: 'TIMED_OUT', reason: 'nobody connected in time', code: GOING_AWAY },
-  crashed: { end: 'ERROR', reason: 'the browser was lost', code: UNEXPECTED },
   ending: { end: 'ERROR', reason: 'the service is shutting down', code: GOING_AWAY },
   lost: { end: 'ERROR', reason: 'the session’s lease was lost', code: GOING_AWAY },
 } as const satisfies Record<string, End>;
@@ -46,8 +45,8 @@ export type Life = Disposable & {
   visited(): void;
   /** Whether anybody ever came. */
   readonly wasVisited: boolean;
-  /** Its Chrome ended by itself. */
-  crashed(): void;
+  /** Its Chrome ended by itself, for a reason that says so. */
+  crashed(reason: string): void;
   /** Aborts when it ends. */
   over: AbortSignal;
   ended: Promise<End>;
@@ -103,7 +102,7 @@ export function openLife(options: {
       if (count > 0 || keepAlive || over.signal.aborted) return;
       timers.grace = setTimeout(() => finish(ends.left), times.graceMs);
     },
-    crashed: () => finish(ends.crashed),
+    crashed: (reason) => finish({ end: 'ERROR', reason, code: UNEXPECTED }),
     [Symbol.dispose]() {
       stop();
       listened.dispose();

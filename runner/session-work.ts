@@ -87,7 +87,8 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
     const isForAnother = deps.ending.aborted && !deps.released.aborted;
     return isForAnother ? undefined : { ...(await failure(error, life, deps)), proxyBytes: 0 };
   }
-  using _watched = onAbort(session.lost, life.crashed);
+  const { lost } = session;
+  using _watched = onAbort(lost, () => life.crashed((lost.reason as Error).message));
   let end: End | undefined;
   try {
     end = await hold(session, work, { ...deps, life });

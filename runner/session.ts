@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import type { Log } from '../proto/log.ts';
 import { kept, step } from '../proto/trace.ts';
-import type { Chrome } from './chrome/launch.ts';
+import { type Chrome, lossOf } from './chrome/launch.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import { openRelay, type Relay, type RelayOptions } from './chrome/relay.ts';
 import type { Tap } from './chrome/tap.ts';
@@ -57,7 +57,7 @@ export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
   chrome: Chrome;
   /** When its Chrome was ready, in ms since 1970. */
   startedAt: number;
-  /** Aborts when Chrome ended before the session was closed. */
+  /** Aborts when Chrome ended before the session was closed; its reason's message is lossOf. */
   lost: AbortSignal;
   /**
    * Ends clients with a WebSocket close code, then its parts, then Chrome; saves its context first
@@ -101,7 +101,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     step('close', () => end({ chrome, context, parts }, how)),
   );
   void chrome.pipe.closed.then(() => {
-    if (closing === undefined) lost.abort(new Error('the browser ended'));
+    if (closing === undefined) lost.abort(new Error(lossOf(chrome)));
   });
   const view = parts.find((part) => part.view)?.view;
   const putUpload = parts.find((part) => part.putUpload)?.putUpload;
@@ -179,7 +179,7 @@ async function end(
 ): Promise<void> {
   await Promise.all(parts.map((part) => part.end()));
   if (keep && context?.persist) {
-    if (isLost) context.notSaved('the browser was lost');
+    if (isLost) context.notSaved(lossOf(chrome));
     else await context.save(chrome);
   }
   await Promise.all(parts.map((part) => part.endLast?.()));

@@ -41,6 +41,10 @@ export const OF_RUNNERS: readonly Setting[] = [
     says: 'sessions that a runner holds at once, beside those of invocations (1 to 256)',
   },
   {
+    ...{ name: 'BROWSER_MEMORY_MB', roles: RUNNER, default: '4096' },
+    says: "MiB of memory that a session's browser may use before it is ended (0: no limit)",
+  },
+  {
     ...{ name: 'BUILDS_MAX', roles: RUNNER, default: '1' },
     says: 'builds that a runner runs at once (1 to 256)',
   },

@@ -48,6 +48,8 @@ export type LaunchOptions = {
   ignoreCertificateErrors?: boolean;
   /** It steps back behind the Chromes of sessions. */
   isBackground?: boolean;
+  /** In use, after which it is ended; absent: any. */
+  memoryMaxBytes?: number;
 };
 
 export type Chrome = {
@@ -62,11 +64,19 @@ export type Chrome = {
   egress: Pick<Egress, 'steer' | 'bytes'>;
   /** Settles when no process and no directory is left; never rejects. */
   exited: Promise<Exit>;
+  /** The limit that it was ended for, once its pipe is closed. */
+  why(): string | undefined;
   /** Lets it write its profile and end, for 2 s when not said. Settles with `exited`. */
   close(timeoutMs?: number): Promise<void>;
   /** Ends it at once. */
   kill(): void;
 };
+
+/** What is said of a Chrome that ended and was not asked to. */
+export function lossOf(chrome: Pick<Chrome, 'why'>): string {
+  const why = chrome.why();
+  return why === undefined ? 'the browser was lost' : `the browser was lost: ${why}`;
+}
 
 /** Throws when Chrome does not come up; nothing is left of it then. */
 export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
@@ -93,6 +103,7 @@ async function launchIn(place: Place): Promise<Chrome> {
   const { spec, paths } = await chromeSpec(place, local);
   const jailed = jail.launch(spec);
   const { child } = jailed;
+  const why = (): string | undefined => jailed.why?.();
   const stderr = keepTail(child);
   const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
   const inlet: Promise<Server> = local ? Promise.resolve(local) : takeInlet(child, egress.handle);
@@ -110,7 +121,7 @@ async function launchIn(place: Place): Promise<Chrome> {
   });
   try {
     const died = jailed.exited.then(({ code, signal }) => {
-      throw new Error(`it ended (${signal ?? code})`);
+      throw new Error(why() ?? `it ended (${signal ?? code})`);
     });
     died.catch(() => undefined); // heard below while it matters
     await Promise.race([Promise.all([inlet, ready(pipe, paths)]), died]);
@@ -129,7 +140,8 @@ async function launchIn(place: Place): Promise<Chrome> {
   let isClosing = false;
   void jailed.exited.then((exit) => {
     stopWatching();
-    if (!isClosing) log.warn({ chrome: id, ...exit, said: stderr().slice(-1000) }, 'Chrome ended');
+    if (isClosing) return;
+    log.warn({ chrome: id, ...exit, why: why(), said: stderr().slice(-1000) }, 'Chrome ended');
   });
   return {
     id,
@@ -139,6 +151,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     kind: place.engine.kind,
     egress,
     exited,
+    why,
     kill() {
       isClosing = true;
       jailed.kill();

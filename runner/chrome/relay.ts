@@ -12,7 +12,7 @@ import type { Log } from '../../proto/log.ts';
 import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle.ts';
-import type { Chrome } from './launch.ts';
+import { type Chrome, lossOf } from './launch.ts';
 import type { Tap } from './tap.ts';
 
 /**
@@ -36,7 +36,7 @@ export type Relay = {
   closed: Promise<void>;
 };
 
-export type Relayed = Pick<Chrome, 'pipe' | 'paths'>;
+export type Relayed = Pick<Chrome, 'pipe' | 'paths' | 'why'>;
 
 export type RelayOptions = {
   log: Log;
@@ -102,7 +102,9 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
       welcome(webSocket, socket, rootId);
     });
   };
-  void pipe.closed.then(() => close(1011, 'the browser has ended'));
+  void pipe.closed.then(() => {
+    close(1011, chrome.why() === undefined ? 'the browser has ended' : lossOf(chrome));
+  });
 
   return {
     closed,

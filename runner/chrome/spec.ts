@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { INLET_PORT, withInlet } from '../jail/inlet.ts';
 import type { At, Jail, JailSpec, Mount } from '../jail/ladder.ts';
 import { programMounts } from '../jail/libs.ts';
-import { findProgram } from '../jail/limits.ts';
+import { findProgram, type JailLimits } from '../jail/limits.ts';
 import { extensionPlace, type LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import { chromeFlags } from './flags.ts';
@@ -56,6 +56,7 @@ type Place = {
   profileDir: string;
   extension?: LoadedExtension;
   isBackground?: boolean;
+  memoryMaxBytes?: number;
   ignoreCertificateErrors?: boolean;
 };
 
@@ -101,7 +102,7 @@ export async function chromeSpec(
       ...engine.env,
     }),
     tmpBytes: TMP_BYTES,
-    limits: { ...LIMITS, ...(place.isBackground === true ? { nice: BACKGROUND_NICE } : {}) },
+    limits: limitsOf(place),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', ...(isOwnNetwork ? ['ipc' as const] : [])],
     nestedNamespaces: true,
     hasChildren: true,
@@ -109,6 +110,14 @@ export async function chromeSpec(
   };
   const at: At = isOwnNetwork ? (inside) => inside : (inside) => inside.replace(DATA, dir);
   return { spec, paths: { downloads: at(`${DATA}/downloads`), uploads: at(`${DATA}/uploads`) } };
+}
+
+function limitsOf({ isBackground, memoryMaxBytes }: Place): JailLimits {
+  return {
+    ...LIMITS,
+    ...(isBackground === true ? { nice: BACKGROUND_NICE } : {}),
+    ...(memoryMaxBytes === undefined ? {} : { memoryBytes: memoryMaxBytes }),
+  };
 }
 
 let starters: Promise<Mount[]> | undefined;

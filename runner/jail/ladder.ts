@@ -6,6 +6,7 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import type { Log } from '../../proto/log.ts';
+import { bounded } from './bounded.ts';
 import { bwrapRung } from './bwrap.ts';
 import { landlockRung } from './landlock.ts';
 import type { JailLimits } from './limits.ts';
@@ -65,6 +66,8 @@ export type Jailed = {
   exited: Promise<Exit>;
   /** SIGKILL to the whole tree; harmless when it is gone. */
   kill(): void;
+  /** The limit that it was ended for, as `it used more than 256 MiB of memory`. */
+  why?(): string | undefined;
 };
 
 export type Jail = {
@@ -103,7 +106,7 @@ export async function openJail(options: {
   const { sandbox, log, tmpDir = tmpdir() } = options;
   if (sandbox === 'none') {
     log.warn('sandbox is off: functions and Chrome can read and reach all that this user can');
-    return openNone(log, tmpDir);
+    return bounded(openNone(log, tmpDir));
   }
   const reasons: string[] = [];
   for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
@@ -111,7 +114,7 @@ export async function openJail(options: {
     if (!('why' in opened)) {
       const why = reasons.join('; ');
       if (why !== '') log.warn({ why }, `no better sandbox than ${opened.level} works here`);
-      return opened;
+      return bounded(opened);
     }
     reasons.push(`${rung.level}: ${opened.why}`);
   }

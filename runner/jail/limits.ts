@@ -1,7 +1,7 @@
 /**
  * Resource limits of a jailed process, set by util-linux' prlimit before anything else of the jail
  * exists, so that they hold for the jail's own set-up too. A limit is per process (data, files,
- * file size) or per uid (processes).
+ * file size) or per uid (processes); memory in use is held by bounded.ts.
  */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +12,8 @@ export type JailLimits = {
    * uses.
    */
   dataBytes?: number;
+  /** Memory in use, of all processes together: past it, all of them end. */
+  memoryBytes?: number;
   /** Open files of one process. */
   files: number;
   /** The largest file one process may write. */

@@ -78,7 +78,8 @@ function countsOf(text: string): string {
 test('a session’s end is counted with its reason, in one of few words', async () => {
   await using app = await openApp();
   const { clients, asProject, asRunner } = app;
-  for (const reason of ['its last client has left', 'what nobody foresaw']) {
+  const lost = 'the browser was lost: it used more than 1 MiB of memory';
+  for (const reason of ['its last client has left', 'what nobody foresaw', lost]) {
     const creating = clients.sessions.createSession(ANY, asProject);
     const { leaseId } = must((await app.lease('SESSION', 20_000))[0], 'a session');
     await clients.runners.startSession({ leaseId, startMs: app.clock.now() }, asRunner);
@@ -89,6 +90,7 @@ test('a session’s end is counted with its reason, in one of few words', async 
   const text = await app.read();
   assert.match(text, '\ntabern_sessions_ended_total{status="COMPLETED",reason="left"} 1\n');
   assert.match(text, '\ntabern_sessions_ended_total{status="COMPLETED",reason="other"} 1\n');
+  assert.match(text, '\ntabern_sessions_ended_total{status="COMPLETED",reason="browser_lost"} 1\n');
 });
 
 test.run();

@@ -27,6 +27,16 @@ test('sessions have their places and their grace', () => {
   }
 });
 
+test('a browser’s memory has a limit unless 0 is said', () => {
+  const limit = (value: string) => read({ TABERN_BROWSER_MEMORY_MB: value }).browserMemoryBytes;
+  assert.is(read({}).browserMemoryBytes, 4096 * 2 ** 20);
+  assert.is(limit('1'), 2 ** 20);
+  assert.is(limit('0'), undefined);
+  for (const value of ['-1', '1048577', '4G']) {
+    assert.throws(() => limit(value), /TABERN_BROWSER_MEMORY_MB/, value);
+  }
+});
+
 test('the door’s address is one that gateways can dial', () => {
   const listen = (value: string) => read({ TABERN_RUNNER_LISTEN: value }).listen;
   assert.equal(listen('10.0.0.5:4750'), { host: '10.0.0.5', port: 4750 });

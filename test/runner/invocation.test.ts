@@ -24,6 +24,8 @@ type Scene = {
   stopped?: AbortSignal;
   /** Completions that core is away for, and what it says then. */
   away?: number;
+  /** What its Chrome was ended for. */
+  overMemory?: string;
   why?: Reason;
   /** Chrome is not gone before core is told. */
   isSlowToGo?: boolean;
@@ -44,6 +46,7 @@ async function run(scene: Scene) {
       acts.push('chrome killed');
       if (!scene.isSlowToGo) gone.resolve();
     },
+    why: () => scene.overMemory,
   } as unknown as Chrome;
   const never = new AbortController().signal;
   const runners = {
@@ -179,14 +182,17 @@ test("a handler's failure is its own, unless its browser was lost", async () => 
     $case: 'failure',
     value: { code: 'WORKLOAD_ERROR', message: 'm', name: 'E', stack: 's' },
   });
-  const lost = await run({
-    async invoke(_, crash) {
-      crash();
-      await new Promise((resolve) => setImmediate(resolve));
-      return failed as InvokeOutcome;
-    },
-  });
-  assert.is(codeOf(lost.outcome), 'INTERNAL_ERROR');
+  const lose: Scene['invoke'] = async (_, crash) => {
+    crash();
+    await new Promise((resolve) => setImmediate(resolve));
+    return failed as InvokeOutcome;
+  };
+  assert.is(codeOf((await run({ invoke: lose })).outcome), 'INTERNAL_ERROR');
+  // but what its pages took is its own
+  const { outcome } = await run({ invoke: lose, overMemory: 'it used too much' });
+  const message = 'the browser was lost: it used too much: m';
+  const value = { code: 'WORKLOAD_ERROR', message, name: 'E', stack: 's' } as const;
+  assert.equal(outcome, { $case: 'failure', value });
 });
 
 test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () => {

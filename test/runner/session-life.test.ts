@@ -99,7 +99,7 @@ life('released, ending, lost: at once, before its time began too', async () => {
 
 life('a crash is ERROR with 1011; what comes after the first end changes nothing', async () => {
   using scene = open({ graceMs: 0 });
-  scene.one.crashed();
+  scene.one.crashed('the browser was lost');
   scene.signals.released.abort();
   scene.one.begin(0);
   scene.one.clients(0);

@@ -29,6 +29,8 @@ type Scene = {
   before?: Name[];
   /** When core knows that it came. */
   taken?: Promise<void>;
+  /** What its Chrome was ended for. */
+  overMemory?: string;
 };
 type Name = 'lost' | 'released' | 'ending' | 'stopped' | 'crash';
 type Abort = (name: Name) => void;
@@ -45,6 +47,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
     egress: { bytes: { sent: 2, received: 3, managed: 5 }, steer: () => {} },
     exited: gone.promise.then(() => acts.push('chrome gone')),
     kill: () => gone.resolve(),
+    why: () => scene.overMemory,
   } as unknown as Chrome;
   const of = () => new AbortController();
   const signals = { lost: of(), released: of(), ending: of(), stopped: of() };
@@ -136,6 +139,17 @@ test('each way to end it has a status and a reason', async () => {
     assert.is(reason, why);
     assert.is(acts.filter((act) => act === 'chrome gone').length, 1);
   }
+});
+
+test('a browser that took too much memory is the reason of its end', async () => {
+  const { end, reason } = await run({
+    overMemory: 'it used more than 1 MiB of memory',
+    start(abort) {
+      setImmediate(abort, 'crash');
+      return true;
+    },
+  });
+  assert.is(`${end}: ${reason}`, 'ERROR: the browser was lost: it used more than 1 MiB of memory');
 });
 
 test('a lost lease is told to nobody, nor one that core did not let begin', async () => {

@@ -7,7 +7,7 @@ import type { FigureOps, Figures, Tally } from '../types/figures.ts';
 import type { WorkKind } from '../types/leases.ts';
 import type { Tx } from './tx.ts';
 
-/** Sentences of runner/session-life.ts and of this folder, as labels; all others are `other`. */
+/** Sentences of the runner and of this folder, up to a colon, as labels; others are `other`. */
 const REASONS: Readonly<Record<string, string>> = {
   'the session was released': 'released',
   'It was released.': 'released',
@@ -44,7 +44,7 @@ export function figureOps({ db }: Tx): FigureOps {
   let isCounting = false;
 
   function count(what: Tally['what'], first: string, reason: string | null): null {
-    const second = reason === null ? 'function' : (REASONS[reason] ?? 'other');
+    const second = reason === null ? 'function' : (REASONS[reason.replace(/:.*/s, '')] ?? 'other');
     const labels = { session: [first, second], delivery: [first], interrupted: [] }[what];
     const key = [what, ...labels].join(' ');
     const tally = tallies.get(key) ?? { what, labels, count: 0 };
