@@ -15,6 +15,7 @@ import { type Config, readConfig } from './config.ts';
 import { canNest } from './jail/bwrap.ts';
 import { openEgress } from './jail/egress.ts';
 import { type Jail, JailError, openJail } from './jail/ladder.ts';
+import { findSubtree } from './jail/subtree.ts';
 import { findRuntime, RuntimeNotFound } from './runtime.ts';
 
 /** A machine is looked at without a core: there may be no token yet. */
@@ -36,6 +37,7 @@ export async function* checkMachine(env: Env): AsyncGenerator<Finding> {
     throw error;
   });
   yield sandbox(jail);
+  yield cgroups();
   yield await runtime(config);
   if (jail instanceof JailError) return;
   const runDir = await mkdtemp(join(tmpdir(), 'tabern-doctor-'));
@@ -54,6 +56,13 @@ function sandbox(jail: Jail | JailError): Finding {
   if (jail.level !== 'none') return ok('sandbox', jail.level);
   const fix = 'unset TABERN_SANDBOX unless you trust every published line';
   return warn('sandbox', 'off: functions and pages can read this machine', fix);
+}
+
+/** Those of who asks: a service that is running may have others. */
+function cgroups(): Finding {
+  const found = findSubtree();
+  if ('why' in found) return ok('cgroups', `none from here: ${found.why}; memory is watched`);
+  return ok('cgroups', found.controllers.join(', '));
 }
 
 async function runtime({ engine, env }: Config): Promise<Finding> {

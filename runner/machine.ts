@@ -1,7 +1,7 @@
 /**
  * What a runner needs of its machine: a jail that works, a Chrome that works in it, function hosts.
  */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Log } from '../proto/log.ts';
 import type { Metrics } from '../proto/metrics.ts';
 import { openEncoder } from './chrome/encoder.ts';
@@ -12,6 +12,7 @@ import { probeChrome } from './chrome/probe.ts';
 import type { Config } from './config.ts';
 import { type Hosts, openHosts } from './hosts.ts';
 import { canNest } from './jail/bwrap.ts';
+import { openGroups } from './jail/cgroups.ts';
 import { openEgress } from './jail/egress.ts';
 import { type Jail, openJail } from './jail/ladder.ts';
 import { watchLaunches } from './launches.ts';
@@ -19,6 +20,7 @@ import { watchPool } from './metrics.ts';
 import { openOutlet } from './outlet.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
 import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from './runtime.ts';
+import { isAlive } from './sweep.ts';
 import { SessionUnfit } from './unfit.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
@@ -33,6 +35,8 @@ const NO_JAIL_UNDER_DENO =
 
 export type Machine = {
   jail: Jail;
+  /** What jails are limited with by cgroups, or why by none. */
+  cgroups: string;
   engines: Engines;
   chromes: ChromePool;
   hosts: Hosts;
@@ -56,7 +60,9 @@ export async function openMachine(options: {
   const { config, log, metrics, runDir, closing } = options;
   const { allow, dataDir } = config;
   if (OWN_KIND === 'deno' && config.sandbox !== 'none') throw new OperatorError(NO_JAIL_UNDER_DENO);
-  const jail = await openJail({ sandbox: config.sandbox, log, tmpDir: runDir });
+  const cgroups = await openGroups({ owner: basename(runDir), isAlive, log });
+  const groups = 'why' in cgroups ? undefined : cgroups;
+  const jail = await openJail({ sandbox: config.sandbox, log, tmpDir: runDir, groups });
   const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
     throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;
   });
@@ -120,7 +126,9 @@ export async function openMachine(options: {
   });
   const recordings = closing.use(openRecordings({ encoder, runDir, log }));
   const isBrowserFailing = (): boolean => launches.isFailing;
-  return { jail, engines, chromes, hosts, recordings, runDir, isBrowserFailing };
+  const said = 'why' in cgroups ? `none: ${cgroups.why}` : cgroups.controllers.join(', ');
+  const found = { jail, cgroups: said, engines, runDir };
+  return { ...found, chromes, hosts, recordings, isBrowserFailing };
 }
 
 /** Invocations' first. One engine for both keeps the spares of both. */

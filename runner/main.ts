@@ -132,7 +132,11 @@ async function lease(options: {
   const own = { ...core, runner, log, onSuperseded: () => superseded.abort() };
   const { isBrowserFailing } = machine;
   const leases = openLeases({ ...own, leaseMs, now, isBrowserFailing, signal: over.signal });
-  log.info({ ...runner, sandbox: machine.jail.level }, 'runner is ready');
+  const {
+    jail: { level: sandbox },
+    cgroups,
+  } = machine;
+  log.info({ ...runner, sandbox, cgroups }, 'runner is ready');
 
   const news = followNews({ ...own, leases, door, signal: over.signal });
   const shared = { ...own, leases, signal: asked };

@@ -26,13 +26,18 @@ export async function sweepRuns(runRoot: string): Promise<string[]> {
   });
   const gone: string[] = [];
   for (const name of names) {
-    const [, pid, started] = /^(\d+)-(\d+)$/.exec(name) ?? [];
-    if (pid === undefined || (await startTime(Number(pid))) === started) continue;
+    if (!/^\d+-\d+$/.test(name) || (await isAlive(name))) continue;
     gone.push(join(runRoot, name));
   }
   if (gone.length > 0) await killNaming(gone);
   for (const dir of gone) await rm(dir, RM);
   return gone;
+}
+
+/** Whether the runner of this directory name still runs. */
+export async function isAlive(name: string): Promise<boolean> {
+  const [pid, started] = name.split('-');
+  return (await startTime(Number(pid))) === started;
 }
 
 /**

@@ -93,6 +93,7 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         cwd: '/',
         // Ctrl-C in a terminal asks the runner to drain: it must not reach what still runs.
         ownGroup: true,
+        group: spec.group,
         ...(lent && !isStaged ? { uid: lent.uid } : {}),
       });
       say(child.stdio[said.env], envWords(spec));

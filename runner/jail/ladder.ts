@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import type { Log } from '../../proto/log.ts';
 import { bounded } from './bounded.ts';
 import { bwrapRung } from './bwrap.ts';
+import type { Groups } from './cgroups.ts';
 import { landlockRung } from './landlock.ts';
 import type { JailLimits } from './limits.ts';
 import { openNone } from './none.ts';
@@ -54,6 +55,8 @@ export type JailSpec = {
   setsModes?: boolean;
   /** Of the machine's loopback: it may connect to these alone, where there is Landlock. */
   ports?: readonly number[];
+  /** A cgroup to be in from the start: its open cgroup.procs. Of bounded.ts. */
+  group?: number;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
@@ -102,11 +105,13 @@ export async function openJail(options: {
   log: Log;
   /** Where a rung makes what it must clean up; who owns it sweeps it. The system's when absent. */
   tmpDir?: string;
+  /** Absent: no jail has a cgroup of its own. */
+  groups?: Groups | undefined;
 }): Promise<Jail> {
-  const { sandbox, log, tmpDir = tmpdir() } = options;
+  const { sandbox, log, tmpDir = tmpdir(), groups } = options;
   if (sandbox === 'none') {
     log.warn('sandbox is off: functions and Chrome can read and reach all that this user can');
-    return bounded(openNone(log, tmpDir));
+    return bounded(openNone(log, tmpDir), groups);
   }
   const reasons: string[] = [];
   for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
@@ -114,7 +119,7 @@ export async function openJail(options: {
     if (!('why' in opened)) {
       const why = reasons.join('; ');
       if (why !== '') log.warn({ why }, `no better sandbox than ${opened.level} works here`);
-      return bounded(opened);
+      return bounded(opened, groups);
     }
     reasons.push(`${rung.level}: ${opened.why}`);
   }

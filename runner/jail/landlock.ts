@@ -104,6 +104,7 @@ function openLandlock(tools: Tools): Jail {
         stdio: spec.stdio,
         cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
         ownGroup: true,
+        group: spec.group,
       });
       const removed = exited.then(async (exit) => {
         killGroup(child.pid); // what the process left behind keeps running otherwise

@@ -16,11 +16,14 @@ export type Command = {
   uid?: number;
   /** A process group of its own: the runner's signals do not reach it, and it can be killed. */
   ownGroup?: boolean;
+  /** The open cgroup.procs of the cgroup that it shall be in. */
+  group?: number | undefined;
 };
 
 /** Never throws for a program that cannot start: it exits 127. */
 export function start(command: Command): { child: ChildProcess; exited: Promise<Exit> } {
-  const { argv, env, stdio, cwd, uid, ownGroup = false } = command;
+  const { env, cwd, uid, ownGroup = false } = command;
+  const { argv, stdio } = joining(command);
   const child = spawn(must(argv[0], 'a program'), argv.slice(1), {
     env,
     stdio,
@@ -34,6 +37,19 @@ export function start(command: Command): { child: ChildProcess; exited: Promise<
     if (child.pid === undefined) resolve(CANNOT_START);
   });
   return { child, exited };
+}
+
+/**
+ * Puts itself into the cgroup before anything else of it runs: moved from here, it would have
+ * started others meanwhile. The descriptor is the runner's: another uid may use it, and does not
+ * keep it.
+ */
+function joining({ argv, stdio, group }: Command): Pick<Command, 'argv' | 'stdio'> {
+  if (group === undefined) return { argv, stdio };
+  const all = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
+  const descriptor = all.length; // a shell knows those of one digit: Chrome in bwrap has eight
+  const script = `unset PWD; echo 0 >&${descriptor} && exec ${descriptor}>&- && exec "$@"`;
+  return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], stdio: [...all, group] };
 }
 
 /**

@@ -19,8 +19,8 @@ export type JailLimits = {
   /** The largest file one process may write. */
   fileBytes?: number;
   /**
-   * Processes and threads of the jail; held only where the jail has a uid of its own (the runner is
-   * root).
+   * Processes and threads of the jail; held only where it has a uid of its own (the runner is root)
+   * or a cgroup.
    */
   processes?: number;
   /** How far it steps back behind others for the processor: 0 to 19. */

@@ -94,7 +94,7 @@ function sumBelow(root: number, children: Map<number, number[]>): number {
 }
 
 /** 0 when it has ended. */
-function parentOf(pid: number): number {
+export function parentOf(pid: number): number {
   const stat = read(`/proc/${pid}/stat`);
   // after its name, which may hold anything: `) S 1`
   return Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0]);

@@ -32,6 +32,7 @@ export function openNone(log: Log, tmpDir = tmpdir()): Jail {
         stdio: spec.stdio,
         cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
         ownGroup: true,
+        group: spec.group,
       });
       const removed = exited.then(async (exit) => {
         killGroup(child.pid); // what the process left behind keeps running otherwise
