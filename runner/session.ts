@@ -65,7 +65,10 @@ export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
    * or many times: the first counts.
    */
   close(code: number, reason: string, keep: boolean): Promise<void>;
-  /** Settles when it was closed and no process and no directory of it is left. */
+  /**
+   * Settles when it was closed and no process and no directory of it is left. Rejects when a
+   * directory could not be removed.
+   */
   gone: Promise<void>;
 };
 
@@ -95,6 +98,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const relay = openRelay(chrome, { ...options.relay, log, tap });
   const lost = new AbortController();
   const gone = Promise.withResolvers<void>();
+  gone.promise.catch(() => undefined); // who waits for it hears; until then it must end nobody
   let closing: Promise<void> | undefined;
   // who asks for it first may be a timer, or a poll of all the runner's releases
   const endOnce = kept((how: Parameters<typeof end>[1]) =>

@@ -80,4 +80,35 @@ session('a crash saves nothing and says so; a session that may not keep does nei
   }
 });
 
+session(
+  'what cannot be removed is told to who waits for its end, and harms nobody sooner',
+  async () => {
+    await using dir = tempDirectory();
+    const profileDir = join(dir.path, 'profile');
+    await mkdir(profileDir);
+    const failed = Promise.withResolvers<void>();
+    const context: Context = {
+      ...{ profileDir, persist: false, notSaved: () => {} },
+      restore: async () => {},
+      save: async () => {},
+      async [Symbol.asyncDispose]() {
+        failed.resolve();
+        throw new Error('the disk says no');
+      },
+    };
+    const chrome = await launchOne({ runDir: dir.path, allow: [], profileDir });
+    const chromes = { take: async () => chrome };
+    const options = { chromes, log, now: Date.now, loadContext: async () => context };
+    const opened = await openSession(options, never);
+    await opened.close(1000, 'over', false);
+    await failed.promise;
+    await new Promise(setImmediate); // an unhandled rejection ends the process here
+    const problem = await opened.gone.then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    assert.is(problem, 'the disk says no');
+  },
+);
+
 session.run();
