@@ -75,8 +75,8 @@ export async function runInvocation(
   const log = deps.log.child({ invocationId: work.invocationId });
   const lines = openRunLog({ ...deps, leaseId, log });
   const { outcome, session, laps } = await run(work, lines, { ...deps, log, leaseId });
-  const over = patience(deps);
   await deps.taken; // what could not begin may have failed sooner
+  const over = patience(deps);
   const code = deps.lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
   ended(code, code !== COMPLETED);
   await lines.flush(over);

@@ -24,8 +24,8 @@ export type Ends = {
 /** How a piece of work hears of its lease. */
 export type Held = Ends & {
   /**
-   * Settles when core has heard that it came, or it is lost. Until then it may be prepared, with
-   * what nobody sees: another runner may be given it.
+   * Settles when core has heard that it came, or could not be told: then it is lost. Until then it
+   * may be prepared, with what nobody sees: another runner may be given it.
    */
   taken: Promise<void>;
 };
@@ -37,8 +37,9 @@ export type Leases = {
   /** These are all whose work shall end, held or on their way here. */
   release(leaseIds: readonly string[]): void;
   /**
-   * Tells core that these, which are held, have come. Settles when it has heard; those that it does
-   * not know any more, or could not be told of, are lost: it offers them again. Never rejects.
+   * Tells core that these, which are held, have come. Settles when it has heard, or could not be
+   * told; those that it does not know any more, or could not be told of, are lost here: it offers
+   * again what it has not heard of. Never rejects.
    */
   take(leaseIds: string[]): Promise<void>;
   /** Settles when the signal aborts. */

@@ -91,6 +91,7 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
   using _watched = onAbort(lost, () => life.crashed((lost.reason as Error).message));
   let end: End | undefined;
   try {
+    life.over.throwIfAborted(); // its lease was lost while its Chrome was prepared
     end = await hold(session, work, { ...deps, life });
   } catch (error) {
     end = await failure(error, life, deps);

@@ -103,7 +103,10 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         exited: exited.finally(() => lent?.[Symbol.dispose]()),
         // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks
         // for that last, and what it had started before lived on (seen): it is in bwrap's group
-        kill: () => killGroup(child.pid),
+        kill() {
+          // its number may be another's once it is gone
+          if (child.exitCode === null && child.signalCode === null) killGroup(child.pid);
+        },
       };
     },
   };

@@ -60,7 +60,8 @@ export class Engine {
     try {
       return this.#run(group);
     } finally {
-      this.#db.pragma('synchronous = FULL');
+      // within a transaction it cannot be set: that one has failed, and the process ends with it
+      if (!this.#db.inTransaction) this.#db.pragma('synchronous = FULL');
     }
   }
 
