@@ -53,7 +53,8 @@ export function chromeFlags(facts: FlagFacts): string[] {
     // every browser context but the first wait for the network without end (Chromium 156)
     ...(engine.kind === 'chromium' ? [`--disk-cache-dir=${cache}`] : []),
     `--window-size=${WINDOW.width},${height}`,
-    `--proxy-server=127.0.0.1:${proxyPort}`, // the only way out
+    // the only way out; plain http by SOCKS, which makes a tunnel of it: nobody need read requests
+    `--proxy-server=http=socks5://127.0.0.1:${proxyPort};https=127.0.0.1:${proxyPort}`,
     '--proxy-bypass-list=<-loopback>', // without it loopback addresses pass the proxy by
     '--webrtc-ip-handling-policy=disable_non_proxied_udp', // STUN would leave beside the proxy
     '--disable-quic', // likewise UDP

@@ -1,16 +1,18 @@
 /**
- * The one door out of a jail: an HTTP proxy for connections that were accepted elsewhere. CONNECT
- * makes a tunnel (https and every WebSocket of Chrome); an absolute-form request is forwarded
- * (forward.ts). Each target is judged (names.ts) and the judged address is dialled. TLS stays end
- * to end. Bytes flow no faster than they are read, so nothing piles up.
+ * The one door out of a jail: a proxy of HTTP and SOCKS for connections that were accepted
+ * elsewhere. CONNECT makes a tunnel (https and every WebSocket of Chrome), and so does SOCKS (plain
+ * http of Chrome); an absolute-form request is forwarded (forward.ts). Each target is judged
+ * (names.ts) and the judged address is dialled. TLS stays end to end. Bytes flow no faster than
+ * they are read, so nothing piles up.
  */
 import type { Socket } from 'node:net';
 import type { Log } from '../../proto/log.ts';
-import { type Client, type Far, forward, refuse } from './forward.ts';
+import { type Client, type Far, forward, noAnswer, refuse } from './forward.ts';
 import { type RequestHead, requestHead } from './http1.ts';
 import { Line } from './line.ts';
 import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './names.ts';
 import type { Route } from './routes.ts';
+import { askedFor, grant, SOCKS_VERSION } from './socks.ts';
 import { type Aim, aim, dial, type IsBlocked, type Target } from './targets.ts';
 
 /**
@@ -82,30 +84,63 @@ function hold(sockets: Set<Socket>, socket: Socket): void {
   socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
 }
 
-/** Requests of one connection, to its end or to the tunnel that it becomes. */
+/** One connection, to its end or to the tunnel that it becomes. */
 async function serve(way: Way, socket: Socket): Promise<void> {
   const client: Client = { line: new Line(socket), far: undefined };
   const leave = (): void => void client.far?.line.socket.destroy();
   socket.on('end', leave).on('close', leave);
-  const options = { way, adopt: (far: Socket, target: Target) => adopt(way, far, target) };
-  for (let goesOn = true; goesOn; ) {
-    socket.setTimeout(KEEP_ALIVE_MS);
-    const text = await client.line.head();
-    if (text === undefined) break;
-    socket.setTimeout(IDLE_TIMEOUT_MS);
-    const request = requestHead(text);
-    if (request?.method === 'CONNECT') {
-      leave();
-      await tunnel(way, request, client.line);
-      return;
-    }
-    goesOn = request
-      ? await forward(request, client, options)
-      : refuse(way, socket, { code: 400, why: 'this is no request of HTTP/1.1' });
-  }
+  socket.setTimeout(KEEP_ALIVE_MS);
+  const isSocks = (await client.line.peek()) === SOCKS_VERSION;
+  const isTunnel = isSocks ? await serveSocks(way, client) : await serveRequests(way, client);
+  if (isTunnel) return;
   leave();
   client.line.release();
   socket.resume().end(); // closing over unread bytes would reset it before the answer is read
+}
+
+/**
+ * Requests of one connection. `site`: they are all for it, and say a path alone. True when it has
+ * become a tunnel.
+ */
+async function serveRequests(way: Way, client: Client, site = ''): Promise<boolean> {
+  const { line } = client;
+  const options = { way, adopt: (far: Socket, target: Target) => adopt(way, far, target) };
+  for (let goesOn = true; goesOn; ) {
+    line.socket.setTimeout(KEEP_ALIVE_MS);
+    const text = await line.head();
+    if (text === undefined) break;
+    line.socket.setTimeout(IDLE_TIMEOUT_MS);
+    const request = requestHead(text);
+    if (request?.method === 'CONNECT' && site === '') {
+      client.far?.line.socket.destroy();
+      return await tunnel(way, request, line);
+    }
+    const isRequest = request !== undefined && (site === '' || request.target.startsWith('/'));
+    goesOn = isRequest
+      ? await forward({ ...request, target: site + request.target }, client, options)
+      : refuse(way, line.socket, { code: 400, why: 'this is no request of HTTP/1.1' });
+  }
+  return false;
+}
+
+/**
+ * What a browser asks for plain http: a tunnel, unless somebody has to read it, or it leads
+ * nowhere: then the answer to the request says why.
+ */
+async function serveSocks(way: Way, client: Client): Promise<boolean> {
+  const { line } = client;
+  const authority = await askedFor(line);
+  if (authority === undefined) return false;
+  const site = `http://${authority}`;
+  const target = await aim(way, site);
+  const isRead = 'code' in target || way.isBlocked || target.via?.upstream.protocol === 'http';
+  const far = isRead ? undefined : await dial(target);
+  grant(line);
+  if (isRead) return await serveRequests(way, client, site);
+  if (far !== undefined) return join(way, { line, far, target });
+  await line.head();
+  refuse(way, line.socket, noAnswer(target));
+  return false;
 }
 
 /** A connection to a site, for plain requests. */
@@ -123,34 +158,37 @@ function adopt(way: Way, socket: Socket, target: Target): Far {
   return { line, target, count, closed, isUsed: false };
 }
 
-async function tunnel(way: Way, { target: authority }: RequestHead, client: Line): Promise<void> {
-  const { socket } = client;
+async function tunnel(way: Way, { target: authority }: RequestHead, line: Line): Promise<boolean> {
   const isAuthority = /^[^/?#@\s]+:\d{1,5}$/.test(authority);
   const target = isAuthority
     ? await aim(way, `http://${authority}`, 'https')
     : { code: 400 as const, why: 'CONNECT takes host:port' };
-  if ('code' in target) {
-    refuse(way, socket, target);
-    return;
-  }
+  if ('code' in target) return refuse(way, line.socket, target);
   const far = await dial(target);
-  if (far === undefined) {
-    refuse(way, socket, { code: 502, why: `${target.host} does not answer` });
-    return;
-  }
+  if (far === undefined) return refuse(way, line.socket, noAnswer(target));
+  line.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+  return join(way, { line, far, target });
+}
+
+type Ends = { line: Line; far: Socket; target: Target };
+
+/** From now on each hears what the other says. */
+function join(way: Way, { line, far, target }: Ends): true {
+  const { socket } = line;
   hold(way.sockets, far);
   far.setTimeout(IDLE_TIMEOUT_MS);
+  socket.setTimeout(IDLE_TIMEOUT_MS);
   if (socket.destroyed) {
     far.destroy();
-    return;
+    return true;
   }
-  socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-  const said = client.release();
+  const said = line.release();
   if (said.length > 0) far.write(said);
   // each half may end by itself, as TCP allows; what the far end has said is still delivered
   socket.pipe(far).pipe(socket);
   far.on('close', meter(way, far, target)).on('close', () => socket.destroySoon());
   socket.on('close', () => far.destroy());
+  return true;
 }
 
 /** Counts what has passed over a connection since it was counted last. */

@@ -59,9 +59,10 @@ export async function forward(
     // again here, or by the client, whose connection ends the same way
     if (!isSafe(request)) outcome = 'broken';
   }
-  if (outcome === 'silent' || outcome === 'unclear') {
-    const what = outcome === 'silent' ? 'does not answer' : 'gives no answer of HTTP/1.1';
-    return refuse(options.way, socket, { code: 502, why: `${target.host} ${what}` });
+  if (outcome === 'silent') return refuse(options.way, socket, noAnswer(target));
+  if (outcome === 'unclear') {
+    const why = `${target.host} gives no answer of HTTP/1.1`;
+    return refuse(options.way, socket, { code: 502, why });
   }
   if (outcome === 'broken') socket.destroy();
   if (outcome === 'goes on' && !request.isLast) return true;
@@ -132,6 +133,10 @@ function headFor({ method, version, fields, isLast }: RequestHead, { url, via }:
   if (basic !== undefined) lines.push(`Proxy-Authorization: ${basic}`);
   lines.push(isLast ? 'Connection: close' : 'Connection: keep-alive');
   return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+export function noAnswer({ host }: Target): Refusal {
+  return { code: 502, why: `${host} does not answer` };
 }
 
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;

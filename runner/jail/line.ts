@@ -33,6 +33,31 @@ export class Line {
     return this.#held !== undefined;
   }
 
+  /** The next byte, which stays to be read; undefined when there is none. */
+  peek(): Promise<number | undefined> {
+    const { promise, resolve } = Promise.withResolvers<number | undefined>();
+    this.#read((bytes) => {
+      this.#stop(bytes);
+      resolve(bytes?.[0]);
+    });
+    return promise;
+  }
+
+  /** The next bytes, so many; undefined when there are less. */
+  take(count: number): Promise<Buffer | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
+    let taken = Buffer.alloc(0);
+    if (count === 0) resolve(taken);
+    else
+      this.#read((bytes) => {
+        if (bytes !== undefined) taken = Buffer.concat([taken, bytes]);
+        if (bytes !== undefined && taken.length < count) return;
+        this.#stop(bytes && taken.subarray(count));
+        resolve(bytes && taken.subarray(0, count));
+      });
+    return promise;
+  }
+
   /**
    * The next head; undefined when there is none. Of one that is too long the beginning, which is no
    * message.

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from 'node:net';
 import { cidrList } from '../../../proto/addresses.ts';
 import { openLog } from '../../../proto/log.ts';
-import { openEgress } from '../../../runner/jail/egress.ts';
+import { type Egress, openEgress } from '../../../runner/jail/egress.ts';
 import { until } from '../../support/poll.ts';
 
 const log = openLog({ role: 'test', level: 'silent', people: false });
@@ -16,6 +16,7 @@ export type Lab = AsyncDisposable & {
   asked: string[];
   /** Connections that the site has taken. */
   taken: Socket[];
+  egress: Egress;
   client(): Promise<Client>;
 };
 
@@ -23,7 +24,7 @@ export type Lab = AsyncDisposable & {
 export async function openLab(
   answer: ((from: IncomingMessage, to: ServerResponse) => void) | string,
 ): Promise<Lab> {
-  const egress = openEgress({ allow: cidrList(['127.0.0.0/8']), log });
+  const egress = openEgress({ allow: cidrList(['127.0.0.0/8', '::1/128']), log });
   const asked: string[] = [];
   const taken: Socket[] = [];
   const site =
@@ -45,7 +46,7 @@ export async function openLab(
   return {
     site: `http://127.0.0.1:${sitePort}`,
     host: `127.0.0.1:${sitePort}`,
-    ...{ asked, taken },
+    ...{ asked, taken, egress },
     client: async () => await Client.open(doorPort),
     async [Symbol.asyncDispose]() {
       egress.close();
