@@ -1,32 +1,23 @@
-/**
- * What keeps a lease, what loses it, and what the loop leases: against a core that answers as it is
- * told.
- */
+/** What keeps a lease, and what loses it: against a core that answers as it is told. */
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
-import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
-import { type Leases, openLeases } from '../../runner/leases.ts';
-import { workLoop } from '../../runner/loop.ts';
+import { openLeases } from '../../runner/leases.ts';
 
 const test = suite('runner/leases');
 const log = openLog({ role: 'test', level: 'silent' });
 const runner = { runnerId: 'r', instanceId: 'i' };
 type Runners = Clients['runners'];
 
-function core(methods: Partial<Runners>): Pick<Clients, 'runners'> {
-  return { runners: methods as Runners };
-}
-
 function leasesOf(renewLeases: Runners['renewLeases'], now = Date.now) {
   const over = new AbortController();
   const superseded = new AbortController();
   const onSuperseded = () => superseded.abort();
   const { signal } = over;
-  const clients = core({ renewLeases });
+  const clients = { runners: { renewLeases } as Runners };
   const own = { clients, call: {}, runner, leaseMs: 15, log, now, onSuperseded };
   const leases = openLeases({ ...own, signal });
   return {
@@ -90,53 +81,6 @@ test('a released lease is still held; one on its way here is released when it co
   assert.not.ok(scene.leases.hold('unknown').released.aborted);
 });
 
-const never = new AbortController().signal;
-const noLeases: Leases = {
-  hold: () => ({ lost: never, released: never, [Symbol.dispose]() {} }),
-  held: () => 0,
-  release: () => {},
-  take: async () => {},
-  renewing: Promise.resolve(),
-};
-
-function work(leaseId: string): Work {
-  return { leaseId, item: undefined };
-}
-
-test('never more work than places, and the last piece is waited for', async () => {
-  const asked: number[] = [];
-  const ended = new AbortController();
-  const finish: (() => void)[] = [];
-  let running = 0;
-  const looping = workLoop({
-    kind: 'INVOCATION',
-    max: 3,
-    clients: core({
-      async leaseWork({ max }) {
-        asked.push(max);
-        return { work: asked.length > 3 ? [] : [work(`${asked.length}`)] };
-      },
-    }),
-    call: {},
-    runner,
-    leases: noLeases,
-    log,
-    onSuperseded: () => assert.unreachable(),
-    signal: ended.signal,
-    async run() {
-      running += 1;
-      if (running === 3) queueMicrotask(() => ended.abort());
-      await new Promise<void>((resolve) => finish.push(resolve));
-      running -= 1;
-    },
-  });
-  while (!ended.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(asked, [3, 2, 1]);
-  for (const end of finish) end();
-  await looping;
-  assert.is(running, 0);
-});
-
 test('what core no longer knows when it is told that it came is lost', async () => {
   await using scene = leasesOf(async ({ leaseIds }) => ({ leaseIds: leaseIds.slice(0, 1) }));
   const known = scene.leases.hold('known');
@@ -170,62 +114,12 @@ test('what core cannot be told of is lost; a newer runner is news of its own', a
   assert.ok(scene.superseded.aborted);
 });
 
-test('a failed lease call is tried again, a failed piece of work ends nothing', async () => {
-  const ended = new AbortController();
-  let calls = 0;
-  await workLoop({
-    kind: 'BUILD',
-    max: 1,
-    clients: core({
-      async leaseWork() {
-        calls += 1;
-        if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
-        if (calls === 2) return { work: [work('bad')] };
-        ended.abort();
-        return { work: [] };
-      },
-    }),
-    call: {},
-    runner,
-    leases: noLeases,
-    log,
-    onSuperseded: () => assert.unreachable(),
-    signal: ended.signal,
-    async run() {
-      throw new Error('broken');
-    },
-  });
-  assert.is(calls, 3);
-});
-
-test('a superseded instance loses all that it holds, and asks no more', async () => {
+test('a superseded instance loses all that it holds', async () => {
   const refuse = () => Promise.reject(new Fault('LEASE_LOST', 'a newer one is registered'));
   await using scene = leasesOf(refuse);
   const held = [scene.leases.hold('a'), scene.leases.hold('b')];
   await once(scene.superseded, 'abort');
   assert.ok(held.every(({ lost }) => lost.aborted));
-  let calls = 0;
-  let told = 0;
-  await workLoop({
-    kind: 'INVOCATION',
-    max: 1,
-    clients: core({
-      async leaseWork() {
-        calls += 1;
-        return refuse();
-      },
-    }),
-    call: {},
-    runner,
-    leases: noLeases,
-    log,
-    onSuperseded: () => {
-      told += 1;
-    },
-    signal: new AbortController().signal,
-    run: async () => assert.unreachable(),
-  });
-  assert.equal([calls, told], [1, 1]);
 });
 
 test.run();

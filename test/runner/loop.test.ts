@@ -1,20 +1,49 @@
-/** The loop that leases work: who may come for a piece of work is foretold before core knows. */
+/**
+ * The loop that leases work: how much at once, until when, and that who may come for a piece of
+ * work is foretold before core knows.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Fault } from '../../proto/errors.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
 import type { Leases } from '../../runner/leases.ts';
-import { workLoop } from '../../runner/loop.ts';
+import { type LoopOptions, workLoop } from '../../runner/loop.ts';
 
 const loop = suite('runner/loop');
+const log = openLog({ role: 'test', level: 'silent' });
+const runner = { runnerId: 'r', instanceId: 'i' };
+type Runners = Clients['runners'];
+
+const never = new AbortController().signal;
+const noLeases: Leases = {
+  hold: () => ({ lost: never, released: never, [Symbol.dispose]() {} }),
+  held: () => 0,
+  release: () => {},
+  take: async () => {},
+  renewing: Promise.resolve(),
+};
+
+const SHARED = {
+  ...{ kind: 'INVOCATION', call: {}, runner, leases: noLeases, log },
+  onSuperseded: () => assert.unreachable(),
+} as const satisfies Partial<LoopOptions>;
+
+function core(methods: Partial<Runners>): Pick<Clients, 'runners'> {
+  return { runners: methods as Runners };
+}
+
+function work(leaseId: string): Work {
+  return { leaseId, item: undefined };
+}
 
 /** Offers two pieces of work once; gives what happened, in order. */
 async function run(isTold: boolean): Promise<string[]> {
   const acts: string[] = [];
   const ending = new AbortController();
   const heard = Promise.withResolvers<void>();
-  const offered = ['a', 'b'].map((leaseId): Work => ({ leaseId, item: undefined }));
+  const offered = ['a', 'b'].map(work);
   let polls = 0;
   const runners = {
     async leaseWork() {
@@ -23,7 +52,7 @@ async function run(isTold: boolean): Promise<string[]> {
       ending.abort();
       throw ending.signal.reason;
     },
-  } as unknown as Clients['runners'];
+  } as unknown as Runners;
   const lost = new AbortController();
   const leases = {
     held: () => 0,
@@ -35,10 +64,8 @@ async function run(isTold: boolean): Promise<string[]> {
     hold: () => ({ lost: lost.signal, [Symbol.dispose]() {} }),
   } as unknown as Leases;
   const looping = workLoop({
-    ...{ kind: 'INVOCATION', max: 4, call: {}, runner: { runnerId: 'r', instanceId: 'i' } },
-    ...{ clients: { runners }, leases, signal: ending.signal },
-    log: openLog({ role: 'test', level: 'silent' }),
-    onSuperseded() {},
+    ...SHARED,
+    ...{ max: 4, clients: { runners }, leases, signal: ending.signal },
     foretell({ leaseId }) {
       acts.push(`${leaseId} foretold`);
       return { [Symbol.dispose]: () => void acts.push(`${leaseId} forgotten`) };
@@ -67,6 +94,79 @@ loop('when core cannot be told, it is left and forgotten', async () => {
   const acts = await run(false);
   assert.equal(acts.slice(0, 5), BEFORE);
   assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a left', 'b forgotten', 'b left']);
+});
+
+loop('never more work than places, and the last piece is waited for', async () => {
+  const asked: number[] = [];
+  const ended = new AbortController();
+  const finish: (() => void)[] = [];
+  let running = 0;
+  const looping = workLoop({
+    ...SHARED,
+    max: 3,
+    clients: core({
+      async leaseWork({ max }) {
+        asked.push(max);
+        return { work: asked.length > 3 ? [] : [work(`${asked.length}`)] };
+      },
+    }),
+    signal: ended.signal,
+    async run() {
+      running += 1;
+      if (running === 3) queueMicrotask(() => ended.abort());
+      await new Promise<void>((resolve) => finish.push(resolve));
+      running -= 1;
+    },
+  });
+  while (!ended.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked, [3, 2, 1]);
+  for (const end of finish) end();
+  await looping;
+  assert.is(running, 0);
+});
+
+loop('a failed lease call is tried again, a failed piece of work ends nothing', async () => {
+  const ended = new AbortController();
+  let calls = 0;
+  await workLoop({
+    ...SHARED,
+    max: 1,
+    clients: core({
+      async leaseWork() {
+        calls += 1;
+        if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+        if (calls === 2) return { work: [work('bad')] };
+        ended.abort();
+        return { work: [] };
+      },
+    }),
+    signal: ended.signal,
+    async run() {
+      throw new Error('broken');
+    },
+  });
+  assert.is(calls, 3);
+});
+
+loop('a superseded instance asks no more', async () => {
+  let calls = 0;
+  let told = 0;
+  await workLoop({
+    ...SHARED,
+    max: 1,
+    clients: core({
+      async leaseWork() {
+        calls += 1;
+        throw new Fault('LEASE_LOST', 'a newer one is registered');
+      },
+    }),
+    onSuperseded: () => {
+      told += 1;
+    },
+    signal: never,
+    run: async () => assert.unreachable(),
+  });
+  assert.equal([calls, told], [1, 1]);
 });
 
 loop.run();
