@@ -24,29 +24,35 @@ export type Ends = {
 /** How a piece of work hears of its lease. */
 export type Held = Ends & {
   /**
-   * Settles when core has heard that it came, or could not be told: then it is lost. Until then it
-   * may be prepared, with what nobody sees: another runner may be given it.
+   * Settles when core is known to have heard that it came, or when it is lost. Until then it may be
+   * prepared, with what nobody sees: another runner may be given it.
    */
   taken: Promise<void>;
 };
 
 export type Leases = {
   /** From now on it is renewed; dispose when its work has ended. */
-  hold(leaseId: string): Disposable & Ends;
+  hold(leaseId: string): Disposable & Held;
   held(): number;
   /** These are all whose work shall end, held or on their way here. */
   release(leaseIds: readonly string[]): void;
   /**
-   * Tells core that these, which are held, have come. Settles when it has heard, or could not be
-   * told; those that it does not know any more, or could not be told of, are lost here: it offers
-   * again what it has not heard of. Never rejects.
+   * Tells core that these, which are held, have come; `taken` of each says how it went. Those that
+   * it does not know any more, or could not be told of, are lost here: it offers again what it has
+   * not heard of.
    */
-  take(leaseIds: string[]): Promise<void>;
-  /** Settles when the signal aborts. */
+  take(leaseIds: string[]): void;
+  /** Settles when the signal aborts and core is told nothing more. */
   renewing: Promise<void>;
 };
 
-type Lease = { lost: AbortController; released: AbortController; sureUntil: number };
+type Lease = {
+  lost: AbortController;
+  released: AbortController;
+  taken: PromiseWithResolvers<void>;
+  isTaken: boolean;
+  sureUntil: number;
+};
 
 export function openLeases(options: {
   clients: Pick<Clients, 'runners'>;
@@ -59,10 +65,14 @@ export function openLeases(options: {
   isBrowserFailing?: (() => boolean) | undefined;
   /** A newer instance of this runner has registered. */
   onSuperseded(): void;
+  /** Aborts when the runner has no time left: what core was not told of by then is lost. */
+  stopped: AbortSignal;
   signal: AbortSignal;
 }): Leases {
-  const { clients, call, runner, leaseMs, log, now, signal, onSuperseded } = options;
+  const { clients, call, runner, leaseMs, log, now, signal } = options;
   const held = new Map<string, Lease>();
+  const telling = new Set<Promise<void>>();
+  const noTelling = AbortSignal.any([signal, options.stopped]);
   let released: ReadonlySet<string> = new Set();
 
   const renew = async (leaseIds: string[]): Promise<void> => {
@@ -80,8 +90,7 @@ export function openLeases(options: {
       }
     } catch (error) {
       if (isSuperseded(error)) {
-        for (const id of held.keys()) lose(id, 'a newer runner has taken over');
-        onSuperseded();
+        superseded();
         return;
       }
       if (held.size > 0) log.warn({ error: String(error) }, 'leases could not be renewed');
@@ -91,12 +100,44 @@ export function openLeases(options: {
       }
     }
   };
+  const untaken = (leaseIds: string[]): string[] =>
+    leaseIds.filter((id) => held.get(id)?.isTaken === false);
+  const tell = async (leaseIds: string[]): Promise<void> => {
+    const within = { ...call, signal: noTelling, timeoutMs: leaseMs };
+    const told = async (): Promise<void> => {
+      const ids = untaken(leaseIds); // its work may have ended since the last try
+      if (ids.length === 0) return;
+      const kept = await clients.runners.renewLeases({ ...runner, leaseIds: ids }, within);
+      const known = new Set(kept.leaseIds);
+      for (const id of ids) {
+        if (known.has(id)) keep(id);
+        else lose(id, 'it came too late');
+      }
+    };
+    try {
+      await retried(told, noTelling);
+    } catch (error) {
+      if (isSuperseded(error)) superseded();
+      for (const id of untaken(leaseIds)) lose(id, 'core could not be told that it came');
+    }
+  };
+  const superseded = (): void => {
+    for (const id of held.keys()) lose(id, 'a newer runner has taken over');
+    options.onSuperseded();
+  };
+  const keep = (id: string): void => {
+    const lease = held.get(id);
+    if (lease === undefined) return;
+    lease.isTaken = true;
+    lease.taken.resolve();
+  };
   const lose = (id: string, why: string): void => {
     const lease = held.get(id);
     if (lease === undefined) return;
     log.warn({ leaseId: id, why }, 'a lease is lost');
     lease.lost.abort(new Error(`the lease is lost: ${why}`));
     held.delete(id);
+    lease.taken.resolve(); // whatever core is still told of the others
   };
   const keepRenewing = async (): Promise<void> => {
     while (!signal.aborted) {
@@ -104,27 +145,22 @@ export function openLeases(options: {
       // with nothing held too: it is how an idle runner learns that it is superseded
       if (!signal.aborted) await renew([...held.keys()].slice(0, RENEW_MAX));
     }
+    await Promise.all(telling);
   };
 
   return {
     renewing: keepRenewing(),
     held: () => held.size,
-    async take(leaseIds) {
-      const request = { ...runner, leaseIds };
-      const options = { ...call, timeoutMs: leaseMs };
-      try {
-        const kept = await retried(() => clients.runners.renewLeases(request, options));
-        const known = new Set(kept.leaseIds);
-        for (const id of leaseIds) if (!known.has(id)) lose(id, 'it came too late');
-      } catch (error) {
-        for (const id of leaseIds) lose(id, 'core could not be told that it came');
-        if (isSuperseded(error)) onSuperseded();
-      }
+    take(leaseIds) {
+      const told = tell(leaseIds).finally(() => telling.delete(told));
+      telling.add(told);
     },
     hold(leaseId) {
       const lease = {
         lost: new AbortController(),
         released: new AbortController(),
+        taken: Promise.withResolvers<void>(),
+        isTaken: false,
         sureUntil: now() + 2 * leaseMs,
       };
       held.set(leaseId, lease);
@@ -132,6 +168,7 @@ export function openLeases(options: {
       return {
         lost: lease.lost.signal,
         released: lease.released.signal,
+        taken: lease.taken.promise,
         [Symbol.dispose]: () => void held.delete(leaseId),
       };
     },

@@ -83,10 +83,10 @@ async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
   );
   if (work.length === 0) return [];
   const offered = work.map((one) => {
-    return { work: one, foretold: foretell?.(one), lease: leases.hold(one.leaseId) };
+    return { work: one, foretold: foretell?.(one), held: leases.hold(one.leaseId) };
   });
-  const taken = leases.take(work.map(({ leaseId }) => leaseId));
-  return offered.map(({ lease, ...one }) => ({ ...one, held: { ...lease, taken } }));
+  leases.take(work.map(({ leaseId }) => leaseId));
+  return offered;
 }
 
 async function start(

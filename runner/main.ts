@@ -131,7 +131,8 @@ async function lease(options: {
   const stopped = AbortSignal.any([ends.stopped, superseded.signal]);
   const own = { ...core, runner, log, onSuperseded: () => superseded.abort() };
   const { isBrowserFailing } = machine;
-  const leases = openLeases({ ...own, leaseMs, now, isBrowserFailing, signal: over.signal });
+  const ofLeases = { leaseMs, now, isBrowserFailing, stopped, signal: over.signal };
+  const leases = openLeases({ ...own, ...ofLeases });
   const {
     jail: { level: sandbox },
     cgroups,

@@ -6,20 +6,26 @@ import { Fault } from '../../proto/errors.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
 import { openLeases } from '../../runner/leases.ts';
+import { until } from '../support/poll.ts';
 
 const test = suite('runner/leases');
 const log = openLog({ role: 'test', level: 'silent' });
 const runner = { runnerId: 'r', instanceId: 'i' };
 type Runners = Clients['runners'];
+type Given = Pick<Parameters<typeof openLeases>[0], 'leaseMs' | 'now' | 'stopped'>;
+const never = new AbortController().signal;
+/** No lease is renewed while a test runs. */
+const SELDOM = { leaseMs: 3_600_000 };
 
-function leasesOf(renewLeases: Runners['renewLeases'], now = Date.now) {
+function leasesOf(renewLeases: Runners['renewLeases'], given: Partial<Given> = {}) {
   const over = new AbortController();
   const superseded = new AbortController();
   const onSuperseded = () => superseded.abort();
   const { signal } = over;
   const clients = { runners: { renewLeases } as Runners };
-  const own = { clients, call: {}, runner, leaseMs: 15, log, now, onSuperseded };
-  const leases = openLeases({ ...own, signal });
+  const times = { leaseMs: 15, now: Date.now, stopped: never };
+  const own = { clients, call: {}, runner, log, onSuperseded };
+  const leases = openLeases({ ...own, ...times, ...given, signal });
   return {
     leases,
     superseded: superseded.signal,
@@ -57,7 +63,7 @@ test('a core that is away loses no lease until twice its time has passed', async
       if (calls === 5) resolve();
       throw new Fault('CORE_UNAVAILABLE', 'away');
     },
-    () => now,
+    { now: () => now },
   );
   const held = scene.leases.hold('a');
   await many;
@@ -82,36 +88,87 @@ test('a released lease is still held; one on its way here is released when it co
 });
 
 test('what core no longer knows when it is told that it came is lost', async () => {
-  await using scene = leasesOf(async ({ leaseIds }) => ({ leaseIds: leaseIds.slice(0, 1) }));
+  const answer = async ({ leaseIds }: { leaseIds: string[] }) => {
+    return { leaseIds: leaseIds.slice(0, 1) };
+  };
+  await using scene = leasesOf(answer, SELDOM);
   const known = scene.leases.hold('known');
   const gone = scene.leases.hold('gone');
-  await scene.leases.take(['known', 'gone']);
+  scene.leases.take(['known', 'gone']);
+  await Promise.all([known.taken, gone.taken]);
   assert.not.ok(known.lost.aborted);
   assert.match(String(gone.lost.reason), /it came too late/);
   assert.is(scene.leases.held(), 1);
 });
 
-test('a core that is away for a moment is told again what came', async () => {
-  let calls = 0;
+test('a core that is away for a moment is told again what came and is still held', async () => {
+  const told: string[][] = [];
   await using scene = leasesOf(async ({ leaseIds }) => {
-    if (leaseIds.length === 0) return { leaseIds }; // that it is alive
-    calls += 1;
-    if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+    told.push(leaseIds);
+    if (told.length === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
     return { leaseIds };
-  });
-  await scene.leases.take(['a', 'b']); // not held here, so nobody renews them beside it
-  assert.is(calls, 2);
+  }, SELDOM);
+  const [over, kept] = [scene.leases.hold('over'), scene.leases.hold('kept')];
+  scene.leases.take(['over', 'kept']);
+  over[Symbol.dispose]();
+  await kept.taken;
+  assert.not.ok(kept.lost.aborted);
+  assert.equal(told, [['over', 'kept'], ['kept']]);
 });
 
-test('what core cannot be told of is lost; a newer runner is news of its own', async () => {
-  const refused = async () => {
-    throw new Fault('LEASE_LOST', 'a newer instance');
-  };
-  await using scene = leasesOf(refused);
+test('what core cannot be told of is lost', async () => {
+  await using scene = leasesOf(() => Promise.reject(new Fault('INTERNAL', 'broken')), SELDOM);
   const lease = scene.leases.hold('a');
-  await scene.leases.take(['a']);
+  scene.leases.take(['a']);
+  await lease.taken;
+  assert.match(String(lease.lost.reason), /core could not be told/);
+  assert.not.ok(scene.superseded.aborted);
+});
+
+test('a newer runner is news of its own: all that is held is lost', async () => {
+  const refused = () => Promise.reject(new Fault('LEASE_LOST', 'a newer instance'));
+  await using scene = leasesOf(refused, SELDOM);
+  const [lease, other] = [scene.leases.hold('a'), scene.leases.hold('other')];
+  scene.leases.take(['a']);
+  await lease.taken;
   assert.ok(lease.lost.aborted);
+  assert.ok(other.lost.aborted);
   assert.ok(scene.superseded.aborted);
+});
+
+test('the lost one is settled at once, while core is still told of the other', async () => {
+  const told = Promise.withResolvers<{ leaseIds: string[] }>();
+  let calls = 0;
+  await using scene = leasesOf(({ leaseIds }) => {
+    calls += 1;
+    return calls === 1 ? told.promise : Promise.resolve({ leaseIds: leaseIds.slice(0, 1) });
+  });
+  const [other, gone] = [scene.leases.hold('other'), scene.leases.hold('gone')];
+  scene.leases.take(['other', 'gone']);
+  await gone.taken;
+  assert.ok(gone.lost.aborted);
+  assert.not.ok(other.lost.aborted);
+  told.resolve({ leaseIds: ['other'] });
+  await other.taken;
+  assert.not.ok(other.lost.aborted);
+});
+
+test('a runner without time left gives up what core could not be told of', async () => {
+  const stopped = new AbortController();
+  let calls = 0;
+  const away = async () => {
+    calls += 1;
+    throw new Fault('CORE_UNAVAILABLE', 'away');
+  };
+  await using scene = leasesOf(away, { ...SELDOM, stopped: stopped.signal });
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await until(() => calls === 2);
+  assert.not.ok(lease.lost.aborted);
+  stopped.abort();
+  await lease.taken;
+  assert.ok(lease.lost.aborted);
+  assert.is(calls, 2);
 });
 
 test('a superseded instance loses all that it holds', async () => {

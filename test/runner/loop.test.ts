@@ -8,8 +8,9 @@ import { Fault } from '../../proto/errors.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
-import type { Leases } from '../../runner/leases.ts';
+import { type Leases, openLeases } from '../../runner/leases.ts';
 import { type LoopOptions, workLoop } from '../../runner/loop.ts';
+import { until } from '../support/poll.ts';
 
 const loop = suite('runner/loop');
 const log = openLog({ role: 'test', level: 'silent' });
@@ -18,10 +19,13 @@ type Runners = Clients['runners'];
 
 const never = new AbortController().signal;
 const noLeases: Leases = {
-  hold: () => ({ lost: never, released: never, [Symbol.dispose]() {} }),
+  hold: () => ({
+    ...{ lost: never, released: never, taken: Promise.resolve() },
+    [Symbol.dispose]() {},
+  }),
   held: () => 0,
   release: () => {},
-  take: async () => {},
+  take: () => {},
   renewing: Promise.resolve(),
 };
 
@@ -56,12 +60,8 @@ async function run(isTold: boolean): Promise<string[]> {
   const lost = new AbortController();
   const leases = {
     held: () => 0,
-    async take(ids: string[]) {
-      acts.push(`core hears of ${ids}`);
-      await heard.promise;
-      if (!isTold) lost.abort();
-    },
-    hold: () => ({ lost: lost.signal, [Symbol.dispose]() {} }),
+    take: (ids: string[]) => void acts.push(`core hears of ${ids}`),
+    hold: () => ({ lost: lost.signal, taken: heard.promise, [Symbol.dispose]() {} }),
   } as unknown as Leases;
   const looping = workLoop({
     ...SHARED,
@@ -77,6 +77,7 @@ async function run(isTold: boolean): Promise<string[]> {
     },
   });
   while (!ending.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  if (!isTold) lost.abort();
   heard.resolve();
   await looping;
   return acts;
@@ -123,6 +124,41 @@ loop('never more work than places, and the last piece is waited for', async () =
   for (const end of finish) end();
   await looping;
   assert.is(running, 0);
+});
+
+loop('a lost lease frees its place at once, also while core cannot be told of it', async () => {
+  const ended = new AbortController();
+  const told = Promise.withResolvers<{ leaseIds: string[] }>();
+  const acts: string[] = [];
+  let now = 0;
+  let calls = 0;
+  const clients = core({
+    async leaseWork() {
+      if (acts.length === 0) return { work: [work('a')] };
+      ended.abort();
+      return { work: [] };
+    },
+    async renewLeases({ leaseIds }) {
+      if (leaseIds.length === 0) return { leaseIds };
+      calls += 1;
+      if (calls === 1) return told.promise; // that it came
+      now = 31; // renewed in vain, for more than twice its time
+      throw new Fault('CORE_UNAVAILABLE', 'away');
+    },
+  });
+  const own = { ...SHARED, clients, leaseMs: 15, now: () => now };
+  const leases = openLeases({ ...own, stopped: never, signal: ended.signal });
+  const looping = workLoop({
+    ...{ ...own, max: 1, leases, signal: ended.signal },
+    async run(_work, { lost, taken }) {
+      await taken;
+      acts.push(lost.aborted ? 'left' : 'runs');
+    },
+  });
+  await until(() => ended.signal.aborted, 10_000);
+  assert.equal(acts, ['left']);
+  told.reject(new Fault('CORE_UNAVAILABLE', 'away'));
+  await Promise.all([looping, leases.renewing]);
 });
 
 loop('a failed lease call is tried again, a failed piece of work ends nothing', async () => {
