@@ -39,7 +39,7 @@ export type Leases = {
   /**
    * Tells core that these, which are held, have come; `taken` of each says how it went. Those that
    * it does not know any more, or could not be told of, are lost here: it offers again what it has
-   * not heard of.
+   * not heard of. A renewal tells it as well.
    */
   take(leaseIds: string[]): void;
   /** Settles when the signal aborts and core is told nothing more. */
@@ -75,19 +75,21 @@ export function openLeases(options: {
   const noTelling = AbortSignal.any([signal, options.stopped]);
   let released: ReadonlySet<string> = new Set();
 
-  const renew = async (leaseIds: string[]): Promise<void> => {
+  /** Asks core to keep these, which is how it hears that they have come, too. */
+  const ask = async (leaseIds: string[], gone: string, within: CallOptions): Promise<void> => {
     const sureUntil = now() + 2 * leaseMs;
+    const browserFailed = options.isBrowserFailing?.();
+    const request = { ...runner, leaseIds, browserFailed };
+    const kept = await clients.runners.renewLeases(request, { ...within, timeoutMs: leaseMs });
+    const known = new Set(kept.leaseIds);
+    for (const id of leaseIds) {
+      if (known.has(id)) keep(id, sureUntil);
+      else lose(id, gone);
+    }
+  };
+  const renew = async (leaseIds: string[]): Promise<void> => {
     try {
-      const browserFailed = options.isBrowserFailing?.();
-      const request = { ...runner, leaseIds, browserFailed };
-      const kept = await clients.runners.renewLeases(request, { ...call, timeoutMs: leaseMs });
-      const known = new Set(kept.leaseIds);
-      for (const id of leaseIds) {
-        const lease = held.get(id);
-        if (lease === undefined) continue;
-        if (known.has(id)) lease.sureUntil = sureUntil;
-        else lose(id, 'core has ended it');
-      }
+      await ask(leaseIds, 'core has ended it', call);
     } catch (error) {
       if (isSuperseded(error)) {
         superseded();
@@ -100,34 +102,28 @@ export function openLeases(options: {
       }
     }
   };
-  const untaken = (leaseIds: string[]): string[] =>
-    leaseIds.filter((id) => held.get(id)?.isTaken === false);
   const tell = async (leaseIds: string[]): Promise<void> => {
-    const within = { ...call, signal: noTelling, timeoutMs: leaseMs };
+    // since the last try its work may have ended, or a renewal was answered
+    const untaken = () => leaseIds.filter((id) => held.get(id)?.isTaken === false);
     const told = async (): Promise<void> => {
-      const ids = untaken(leaseIds); // its work may have ended since the last try
-      if (ids.length === 0) return;
-      const kept = await clients.runners.renewLeases({ ...runner, leaseIds: ids }, within);
-      const known = new Set(kept.leaseIds);
-      for (const id of ids) {
-        if (known.has(id)) keep(id);
-        else lose(id, 'it came too late');
-      }
+      const ids = untaken();
+      if (ids.length > 0) await ask(ids, 'it came too late', { ...call, signal: noTelling });
     };
     try {
       await retried(told, noTelling);
     } catch (error) {
       if (isSuperseded(error)) superseded();
-      for (const id of untaken(leaseIds)) lose(id, 'core could not be told that it came');
+      for (const id of untaken()) lose(id, 'core could not be told that it came');
     }
   };
   const superseded = (): void => {
     for (const id of held.keys()) lose(id, 'a newer runner has taken over');
     options.onSuperseded();
   };
-  const keep = (id: string): void => {
+  const keep = (id: string, sureUntil: number): void => {
     const lease = held.get(id);
     if (lease === undefined) return;
+    lease.sureUntil = sureUntil;
     lease.isTaken = true;
     lease.taken.resolve();
   };

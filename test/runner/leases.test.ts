@@ -153,6 +153,26 @@ test('the lost one is settled at once, while core is still told of the other', a
   assert.not.ok(other.lost.aborted);
 });
 
+test('what a renewal has confirmed may begin, and is kept when its taking fails', async () => {
+  const told = Promise.withResolvers<{ leaseIds: string[] }>();
+  let calls = 0;
+  await using scene = leasesOf(({ leaseIds }) => {
+    calls += 1;
+    if (calls === 1) return told.promise;
+    return Promise.resolve({ leaseIds });
+  });
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  const isTaken = lease.taken.then(() => true);
+  const hasBegun = await Promise.race([isTaken, until(() => calls > 3).then(() => false)]);
+  told.reject(new Fault('INTERNAL', 'the answer was lost'));
+  assert.ok(hasBegun);
+  const before = calls;
+  await until(() => calls > before + 1);
+  assert.not.ok(lease.lost.aborted);
+  assert.is(scene.leases.held(), 1);
+});
+
 test('a runner without time left gives up what core could not be told of', async () => {
   const stopped = new AbortController();
   let calls = 0;
