@@ -36,7 +36,12 @@ const PROBE_TIMEOUT_MS = 10_000;
  */
 const OUTER_END = ['--unshare-pid', '--die-with-parent', '--'];
 
-type Tools = { bwrap: string; prlimit: string | undefined; setpriv: string | undefined };
+type Tools = {
+  bwrap: string;
+  prlimit: string | undefined;
+  setpriv: string | undefined;
+  log: Log;
+};
 /** How a root runner gets from root to the jail's uid. */
 type Way = 'staged' | 'direct';
 /** What bwrap reads from pipes: descriptors beyond those of the spec. */
@@ -48,7 +53,8 @@ export const bwrapRung: Rung = {
     const bwrap = findProgram('bwrap');
     if (bwrap === undefined) return { why: 'bubblewrap is not installed' };
     if (!hasFilter()) return { why: `there is no filter of system calls for ${process.arch}` };
-    const tools = { bwrap, prlimit: findProgram('prlimit'), setpriv: findProgram('setpriv') };
+    const [prlimit, setpriv] = [findProgram('prlimit'), findProgram('setpriv')];
+    const tools = { bwrap, prlimit, setpriv, log };
     if (tools.prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
     const isRoot = process.getuid?.() === 0;
     const ways: Way[] = isRoot && tools.setpriv !== undefined ? ['staged', 'direct'] : ['direct'];
@@ -105,7 +111,7 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         // for that last, and what it had started before lived on (seen): it is in bwrap's group
         kill() {
           // its number may be another's once it is gone
-          if (child.exitCode === null && child.signalCode === null) killGroup(child.pid);
+          if (child.exitCode === null && child.signalCode === null) killGroup(child.pid, tools.log);
         },
       };
     },

@@ -107,14 +107,14 @@ function openLandlock(tools: Tools): Jail {
         group: spec.group,
       });
       const removed = exited.then(async (exit) => {
-        killGroup(child.pid); // what the process left behind keeps running otherwise
+        killGroup(child.pid, tools.log); // what the process left behind keeps running otherwise
         lent?.[Symbol.dispose]();
         await rm(tmp, { recursive: true, force: true }).catch((error: unknown) => {
           tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
         });
         return exit;
       });
-      return { child, exited: removed, kill: () => killGroup(child.pid) };
+      return { child, exited: removed, kill: () => killGroup(child.pid, tools.log) };
     },
   };
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { lchownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Log } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import type { Exit } from './ladder.ts';
 
@@ -62,12 +63,16 @@ export function giveTo(uid: number, path: string): void {
   for (const name of readdirSync(path)) giveTo(uid, join(path, name));
 }
 
-/** SIGKILL to a whole process group; harmless when it is gone. */
-export function killGroup(pid: number | undefined): void {
+/**
+ * SIGKILL to a whole process group; harmless when it is gone. Never throws, since timers call it: a
+ * root without CAP_KILL may not end a jail of another uid, and the log says so.
+ */
+export function killGroup(pid: number | undefined, log: Log): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // gone is what we want
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return; // gone is what we want
+    log.error({ err: error, pid }, 'cannot kill the processes of a jail');
   }
 }

@@ -35,13 +35,13 @@ export function openNone(log: Log, tmpDir = tmpdir()): Jail {
         group: spec.group,
       });
       const removed = exited.then(async (exit) => {
-        killGroup(child.pid); // what the process left behind keeps running otherwise
+        killGroup(child.pid, log); // what the process left behind keeps running otherwise
         await rm(tmp, { recursive: true, force: true }).catch((error) => {
           log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
         });
         return exit;
       });
-      return { child, exited: removed, kill: () => killGroup(child.pid) };
+      return { child, exited: removed, kill: () => killGroup(child.pid, log) };
     },
   };
 }
