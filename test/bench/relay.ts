@@ -143,8 +143,10 @@ function mib(bytes: number): string {
 }
 
 /**
- * Chrome as a user starts it, on a port of its own. Its sandbox is on, as behind the relay: on some
- * machines that alone triples a round trip. It refuses root, so root starts it as nobody.
+ * Chrome as Playwright and Puppeteer start it, in a session of its own: where Linux schedules by
+ * session (autogroup), one within ours would have a larger share of the processor than any of
+ * theirs. It is on a port of its own. Its sandbox is on, as behind the relay: on some machines that
+ * alone triples a round trip. It refuses root, so root starts it as nobody.
  */
 async function startDirect(): Promise<Started> {
   const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
@@ -158,7 +160,7 @@ async function startDirect(): Promise<Started> {
   const isRoot = process.getuid?.() === 0;
   if (isRoot) await chown(profile, NOBODY, NOBODY);
   const who = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
-  const child = spawn(CHROME, flags, { stdio: 'ignore', ...who });
+  const child = spawn(CHROME, flags, { stdio: 'ignore', detached: true, ...who });
   const said = await until(async () => {
     const text = await readFile(join(profile, 'DevToolsActivePort'), 'utf8').catch(() => '');
     return text.includes('/devtools/') && text;
