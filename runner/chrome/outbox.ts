@@ -16,6 +16,15 @@ const CAUGHT_UP_BYTES = 4 << 20;
 const STALL_MS = 30_000;
 /** A longer message leaves as it is: a copy would cost more than a write of its own. */
 const COPIED_MAX_BYTES = 16 << 10;
+/**
+ * News of requests, seven for each that a page makes, wait so long for more of their kind, or for
+ * anything else, which leaves at once and takes them along: each write costs as much as all else
+ * that is done with a message. Nothing waits for them.
+ */
+const NEWS_WAIT_MS = 1;
+const NEWS = '{"method":"Network.';
+/** This one a request waits for. */
+const QUESTION = `${NEWS}requestIntercepted`;
 
 export type Outbox = Disposable & {
   /** Not to be changed after. */
@@ -35,6 +44,8 @@ export function openOutbox(options: {
   const me = {};
   let stall: NodeJS.Timeout | undefined;
   let waiting: Buffer[] = [];
+  let isLeaving = false;
+  let news: NodeJS.Timeout | undefined;
 
   const flushed = (): void => {
     if (stall === undefined || wire.writableLength >= CAUGHT_UP_BYTES) return;
@@ -56,6 +67,9 @@ export function openOutbox(options: {
   const flush = (): void => {
     const messages = waiting;
     waiting = [];
+    isLeaving = false;
+    clearTimeout(news);
+    news = undefined;
     // after a close frame there is no other
     if (messages.length > 0 && socket.readyState === socket.OPEN) write(framed(messages));
   };
@@ -63,8 +77,11 @@ export function openOutbox(options: {
     flush,
     send(message) {
       if (message.length <= COPIED_MAX_BYTES) {
-        if (waiting.length === 0) process.nextTick(flush);
         waiting.push(message);
+        if (isLeaving) return;
+        isLeaving = !isNews(message);
+        if (isLeaving) process.nextTick(flush);
+        else news ??= setTimeout(flush, NEWS_WAIT_MS);
         return;
       }
       flush();
@@ -76,7 +93,13 @@ export function openOutbox(options: {
     },
     [Symbol.dispose]() {
       clearTimeout(stall);
+      clearTimeout(news);
       pipe.resume(me);
     },
   };
+}
+
+function isNews(message: Buffer): boolean {
+  const start = message.toString('latin1', 0, QUESTION.length);
+  return start.startsWith(NEWS) && start !== QUESTION;
 }
