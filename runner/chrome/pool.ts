@@ -7,6 +7,7 @@ import type { Log } from '../../proto/log.ts';
 import type { LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import type { Chrome } from './launch.ts';
+import { openPages } from './pages.ts';
 import { openSlots } from './slots.ts';
 import { Stock } from './stock.ts';
 
@@ -57,6 +58,8 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
     starting.add(settled);
     try {
       const chrome = await started;
+      // nearly every session watches its pages: one that takes a spare finds them watched
+      openPages(chrome).catch(() => undefined); // Chrome is gone, as its pipe says too
       alive.add(chrome);
       void chrome.exited.then(() => alive.delete(chrome));
       return chrome;

@@ -61,6 +61,12 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   let ended: { code: number; reason: string } | undefined;
   let arriving = 0;
+  const root = async (): Promise<string> => {
+    return String((await pipe.call('Target.attachToBrowserTarget'))['sessionId']);
+  };
+  /** The first client's, made before it comes. */
+  let first: Promise<string> | undefined = root();
+  first.catch(() => undefined); // who comes tries again
 
   const settle = (): void => {
     if (ended && clients.size === 0) resolve();
@@ -83,8 +89,9 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     if (ended) client.close(ended.code, ended.reason);
   };
   const attach = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
-    const { sessionId } = await pipe.call('Target.attachToBrowserTarget');
-    const rootId = String(sessionId);
+    const made = first?.catch(root) ?? root();
+    first = undefined;
+    const rootId = await made;
     const detach = (): void => {
       // rejects only when Chrome is gone, and the session with it
       pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);

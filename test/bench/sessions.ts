@@ -28,6 +28,7 @@ const REST_MS = 1_500;
  */
 const SETTLED_MS = 20_000;
 const MIB = 1 << 20;
+const CHROMES = /headless[-_]shell|chromium/;
 const LOCAL = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32', TABERN_SESSION_GRACE_MS: '0' };
 
 type Session = { id: string; connectUrl: string };
@@ -41,33 +42,39 @@ async function warm(): Promise<void> {
   await using stack = await boot({ env: { ...LOCAL, TABERN_SESSION_SPARES: '2' }, isDirect: true });
   await settled(stack.pid);
   await firstAnswer(stack);
-  const took: number[] = [];
+  const [plain, took]: [number[], number[]] = [[], []];
   for (let run = 0; run < RUNS; run += 1) {
     await sleep(REST_MS);
-    took.push(...(await timed(1, () => firstAnswer(stack))));
+    took.push(await firstAnswer(stack));
+    plain.push(await opened(launchPlain));
   }
-  const plain = await timed(RUNS, async () => {
-    const browser = await launchPlain();
-    await browser.version();
-    await browser.close();
-  });
   show('puppeteer.launch -> first answer', plain);
   show('create -> first answer, warm', took, plain);
 }
 
+/** One after another: none is measured while another's Chrome still ends. */
 async function cold(): Promise<void> {
   const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
   await using stack = await boot({ env: { ...LOCAL, ...none }, isDirect: true });
   await settled(stack.pid);
   await firstAnswer(stack);
-  const took = await timed(RUNS, () => firstAnswer(stack));
-  const plain = await timed(RUNS, async () => {
-    const browser = await chromium.launch({ executablePath: CHROME, args: ARGS });
-    browser.version();
-    await browser.close();
-  });
+  const launch = () => chromium.launch({ executablePath: CHROME, args: ARGS });
+  const launchPage = async () => {
+    const browser = await launch();
+    await browser.newPage();
+    return browser;
+  };
+  const [plain, withPage, took]: [number[], number[], number[]] = [[], [], []];
+  for (let run = 0; run < RUNS; run += 1) {
+    plain.push(await opened(launch));
+    withPage.push(await opened(launchPage));
+    took.push(await firstAnswer(stack));
+    await until(() => familyOf(stack.pid).every(({ command }) => !CHROMES.test(command)));
+  }
   show("playwright's launch", plain);
   show('create -> first answer, no spares', took, plain);
+  show("playwright's launch and a page, which a session has too", withPage);
+  show('create -> first answer, no spares', took, withPage);
 }
 
 /** A page of 20 pictures and 100 evaluations in each of ten browsers. */
@@ -115,7 +122,7 @@ async function memory(): Promise<void> {
 
 /** Proportional memory of all processes but those of Chrome and of its jails, in bytes. */
 function ours({ pid }: Stack): number {
-  const own = familyOf(pid).filter(({ command }) => !/headless[-_]shell|chromium/.test(command));
+  const own = familyOf(pid).filter(({ command }) => !CHROMES.test(command));
   return own.reduce((sum, one) => sum + proportional(one.pid), 0);
 }
 
@@ -124,15 +131,29 @@ function proportional(pid: number): number {
   return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
 }
 
-async function firstAnswer(stack: Stack): Promise<void> {
+/** How long a launch takes, in milliseconds; its end does not count. */
+async function opened(launch: () => Promise<{ version(): unknown; close(): Promise<void> }>) {
+  const before = performance.now();
+  const browser = await launch();
+  await browser.version();
+  const took = performance.now() - before;
+  await browser.close();
+  return took;
+}
+
+/** From create to the answer, in milliseconds. The session has ended then. */
+async function firstAnswer(stack: Stack): Promise<number> {
+  const before = performance.now();
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
   const client = await connected(connectUrl);
   client.send('{"id":1,"method":"Browser.getVersion"}');
   await once(client, 'message');
+  const took = performance.now() - before;
   client.terminate();
-  void until(async () => {
+  await until(async () => {
     return (await stack.call<{ status: string }>(`/v1/sessions/${id}`)).status === 'COMPLETED';
   });
+  return took;
 }
 
 async function connected(url: string): Promise<WebSocket> {
