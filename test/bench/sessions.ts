@@ -88,19 +88,28 @@ async function together(): Promise<void> {
     for (let count = 0; count < 100; count += 1) await page.evaluate('1 + 1');
     await browser.close();
   };
-  const all = (open: () => Promise<Browser>) => async () => {
-    await Promise.all(Array.from({ length: AT_ONCE }, async () => work(await open())));
+  const all = async (open: () => Promise<Browser>): Promise<number> => {
+    await settled(await stack.runnerPid());
+    const [took = 0] = await timed(1, async () => {
+      await Promise.all(Array.from({ length: AT_ONCE }, async () => work(await open())));
+    });
+    return took;
   };
-  const connect = async (): Promise<Browser> => {
-    const { connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
+  const connect = (recordSession: boolean) => async (): Promise<Browser> => {
+    const json = { browserSettings: { recordSession } };
+    const { connectUrl } = await stack.call<Session>('/v1/sessions', { json });
     return await puppeteer.connect({ browserWSEndpoint: connectUrl });
   };
-  const rounds = Math.max(2, Math.round(RUNS / 5));
-  await all(connect)();
-  const plain = await timed(rounds, all(launchPlain));
-  const took = await timed(rounds, all(connect));
+  await all(connect(false));
+  const [plain, logged, recorded]: [number[], number[], number[]] = [[], [], []];
+  for (let round = 0; round < Math.max(2, Math.round(RUNS / 3)); round += 1) {
+    plain.push(await all(launchPlain));
+    logged.push(await all(connect(false)));
+    recorded.push(await all(connect(true)));
+  }
   show(`${AT_ONCE} x puppeteer.launch at once`, plain);
-  show(`${AT_ONCE} sessions at once`, took, plain);
+  show(`${AT_ONCE} sessions at once, with logs`, logged, plain);
+  show(`${AT_ONCE} sessions at once, with logs and recordings`, recorded, plain);
 }
 
 async function memory(): Promise<void> {
