@@ -1,13 +1,14 @@
 /**
  * One leased invocation -> one outcome. Side by side the bundle and a session, while core hears
  * that it came; then the handler; then, whatever happened, the session is closed (which saves its
- * context), the log is sent, and core is told once, while what is left of Chrome goes.
+ * context), the log is sent, core is told once, and what is left of Chrome goes.
  *
  * value, none, WORKLOAD_ERROR (the handler's own failure, also when its browser was ended for the
  * memory that it took, or its user cancelled it), TIMED_OUT (its time was over), INTERNAL_ERROR (no
  * browser, the browser was lost and the handler failed by it, no bundle, the runner is ending). A
  * lost lease has no outcome: core ended it.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   CompleteInvocationRequest,
   CompleteInvocationRequest_Failure,
@@ -33,6 +34,11 @@ import { SessionUnfit } from './unfit.ts';
 /** WebSocket close codes; the meaning stands in the reason. */
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
+/**
+ * Chrome goes when core has been told, or after so long: its end takes all of a small machine for
+ * some milliseconds. Ours: core takes two.
+ */
+const TOLD_MS = 100;
 
 export type InvocationDeps = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
@@ -75,19 +81,31 @@ export async function runInvocation(
   const log = deps.log.child({ invocationId: work.invocationId });
   const lines = openRunLog({ ...deps, leaseId, log });
   const { outcome, session, laps } = await run(work, lines, { ...deps, log, leaseId });
-  await deps.taken; // what could not begin may have failed sooner
+  const told = tell({ outcome, session }, lines, { ...deps, log, leaseId }).then(() => {
+    log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
+  });
+  await Promise.race([told, sleep(TOLD_MS)]);
+  const both = [told, session?.discard()];
+  await Promise.allSettled(both); // what cannot be removed must not end the telling
+  await Promise.all(both);
+}
+
+async function tell(
+  { outcome, session }: Pick<Ended, 'outcome' | 'session'>,
+  lines: RunLog,
+  deps: RunDeps,
+): Promise<void> {
+  const { clients, call, leaseId, log, lost, taken } = deps;
+  await taken; // what could not begin may have failed sooner
   const over = patience(deps);
-  const code = deps.lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
+  const code = lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
   ended(code, code !== COMPLETED);
   await lines.flush(over);
-  if (!deps.lost.aborted) {
-    const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
-    await tellOutcome((options) => deps.clients.runners.completeInvocation(request, options), {
-      ...{ call: deps.call, log, over },
-    });
-  }
-  log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
-  await session?.gone;
+  if (lost.aborted) return;
+  const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
+  await tellOutcome((options) => clients.runners.completeInvocation(request, options), {
+    ...{ call, log, over },
+  });
 }
 
 const COMPLETED = 'COMPLETED';

@@ -98,9 +98,9 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
   } finally {
     const { code, reason } = end ?? FAILED;
     const mayKeep = life.wasVisited && !deps.lost.aborted && !deps.stopped.aborted;
-    await session.close(code, reason, mayKeep);
-    await session.gone; // what its connections have carried is counted then
+    await session.close(code, reason, mayKeep).finally(session.discard);
   }
+  // what its connections have carried is counted by now
   return end && { ...end, proxyBytes: session.chrome.egress.bytes.managed };
 }
 

@@ -3,8 +3,8 @@
  *
  * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser
  * that is ending, then its parts, which tell core what they still hold, then its context is saved,
- * which ends Chrome, then its log -> gone, when nothing of Chrome is left. A Chrome that ends by
- * itself aborts `lost`.
+ * which ends Chrome, then its log -> discarded, when nothing of Chrome is left. A Chrome that ends
+ * by itself aborts `lost`.
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -66,10 +66,10 @@ export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
    */
   close(code: number, reason: string, keep: boolean): Promise<void>;
   /**
-   * Settles when it was closed and no process and no directory of it is left. Rejects when a
-   * directory could not be removed.
+   * Ends what is left of Chrome, once it is closed. Settles when no process and no directory of it
+   * is left; rejects when a directory could not be removed.
    */
-  gone: Promise<void>;
+  discard(): Promise<void>;
 };
 
 export type SessionOptions = {
@@ -97,9 +97,8 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const tap = parts.find((part) => part.tap)?.tap;
   const relay = openRelay(chrome, { ...options.relay, log, tap });
   const lost = new AbortController();
-  const gone = Promise.withResolvers<void>();
-  gone.promise.catch(() => undefined); // who waits for it hears; until then it must end nobody
   let closing: Promise<void> | undefined;
+  let discarding: Promise<void> | undefined;
   // who asks for it first may be a timer, or a poll of all the runner's releases
   const endOnce = kept((how: Parameters<typeof end>[1]) =>
     step('close', () => end({ chrome, context, parts }, how)),
@@ -118,12 +117,13 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     ...(putUpload === undefined ? {} : { putUpload }),
     close(code, reason, keep) {
       relay.close(code, reason);
-      closing ??= endOnce({ keep, isLost: lost.signal.aborted }).finally(() => {
-        gone.resolve(discard(chrome, context));
-      });
+      closing ??= endOnce({ keep, isLost: lost.signal.aborted });
       return closing;
     },
-    gone: gone.promise,
+    discard() {
+      discarding ??= discard(chrome, context);
+      return discarding;
+    },
   };
 }
 

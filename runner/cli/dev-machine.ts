@@ -126,7 +126,7 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
     } finally {
       signal.removeEventListener('abort', cut);
       await session.close(NORMAL, 'the invocation has ended', false);
-      await session.gone;
+      await session.discard();
     }
   };
 }
