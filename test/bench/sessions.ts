@@ -1,7 +1,8 @@
 /**
- * `node test/bench/sessions.ts [runs]`: how soon a session answers its first command, with spares
- * and without; ten sessions at once; and memory. Each beside the plain thing in the same run:
- * puppeteer.launch and playwright's launch of the same Chrome. Read the ratios.
+ * `node test/bench/sessions.ts [runs] [warm|cold|together|memory]`: how soon a session answers its
+ * first command, with spares and without; ten sessions at once; and memory. Each beside the plain
+ * thing in the same run: puppeteer.launch and playwright's launch of the same Chrome. Read the
+ * ratios.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -21,6 +22,8 @@ const RUNS = Number(process.argv[2] ?? 15);
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium';
 const ARGS = ['--no-sandbox', '--no-first-run', '--disable-background-networking'];
 const AT_ONCE = 10;
+/** Until the service's own code is compiled. */
+const WARM_UP_RUNS = 100;
 /** For spares to be there again: what is measured is the warm case. */
 const REST_MS = 1_500;
 /**
@@ -33,15 +36,15 @@ const LOCAL = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32', TABERN_SESSION_GRACE
 
 type Session = { id: string; connectUrl: string };
 
-await warm();
-await cold();
-await together();
-await memory();
+const parts = { warm, cold, together, memory };
+for (const [name, part] of Object.entries(parts)) {
+  if ((process.argv[3] ?? name) === name) await part();
+}
 
 async function warm(): Promise<void> {
   await using stack = await boot({ env: { ...LOCAL, TABERN_SESSION_SPARES: '2' }, isDirect: true });
   await settled(stack.pid);
-  await firstAnswer(stack);
+  for (let run = 0; run < WARM_UP_RUNS; run += 1) await firstAnswer(stack);
   const [plain, took]: [number[], number[]] = [[], []];
   for (let run = 0; run < RUNS; run += 1) {
     await sleep(REST_MS);
