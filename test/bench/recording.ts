@@ -6,6 +6,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { must } from '../../proto/must.ts';
 import { openEncoder } from '../../runner/chrome/encoder.ts';
@@ -16,6 +17,8 @@ import { tempDirectory } from '../support/temp.ts';
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 12);
 const RESOURCES = 100;
+/** What a page has left to do, and a recording of it, is not the next one's. */
+const REST_MS = 1_000;
 /** What is encoded: ten pictures a second for so long. */
 const SECONDS = 20;
 const SIZE = { width: 1280, height: 800 };
@@ -47,6 +50,7 @@ const TICKS = 100;
   ];
   for (let round = -2; round < ROUNDS; round += 1) {
     for (const [, page, took] of variants) {
+      await sleep(REST_MS);
       const before = performance.now();
       await page.goto(`${url}?${round}`);
       if (round >= 0) took.push(performance.now() - before); // the first warm the caches
