@@ -9,27 +9,29 @@
  * lost lease has no outcome: core ended it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  CompleteInvocationRequest,
-  CompleteInvocationRequest_Failure,
-  InvocationWork,
-} from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { InvocationWork } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { ended, step } from '../proto/trace.ts';
 import type { Bundles } from './bundles.ts';
-import { lossOf } from './chrome/launch.ts';
 import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
 import type { LogLine } from './host/messages.ts';
-import type { Hosts, InvokeOutcome } from './hosts.ts';
+import type { Hosts } from './hosts.ts';
+import {
+  COMPLETED,
+  codeOf,
+  failureOf,
+  type Outcome,
+  outcomeOf,
+  whyEnded,
+} from './invocation-outcome.ts';
 import { patience, tellOutcome } from './outcome.ts';
 import { type PartsDeps, partsOf } from './parts.ts';
 import type { Recordings } from './recordings.ts';
 import { openRunLog, type RunLog } from './run-log.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
-import { SessionUnfit } from './unfit.ts';
 
 /** WebSocket close codes; the meaning stands in the reason. */
 const NORMAL = 1000;
@@ -66,7 +68,6 @@ export type InvocationDeps = {
   stopped: AbortSignal;
 };
 
-type Outcome = CompleteInvocationRequest['outcome'];
 /** How long the browser was waited for, the handler ran, the session took to close. */
 type Laps = { chromeMs: number; runMs: number; closeMs: number };
 type Ended = { outcome: Outcome; session: Session | undefined; laps: Laps };
@@ -84,7 +85,7 @@ export async function runInvocation(
   const told = tell({ outcome, session }, lines, { ...deps, log, leaseId }).then(() => {
     log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
   });
-  await Promise.race([told, sleep(TOLD_MS)]);
+  await Promise.race([Promise.allSettled([told]), sleep(TOLD_MS)]);
   const both = [told, session?.discard()];
   await Promise.allSettled(both); // what cannot be removed must not end the telling
   await Promise.all(both);
@@ -108,12 +109,6 @@ async function tell(
   });
 }
 
-const COMPLETED = 'COMPLETED';
-
-function codeOf(outcome: Outcome): string {
-  return outcome?.$case === 'failure' ? outcome.value.code : COMPLETED;
-}
-
 type RunDeps = InvocationDeps & { leaseId: string };
 
 async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<Ended> {
@@ -131,9 +126,13 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
     laps.chromeMs = lap();
     return opened;
   });
-  // at the deadline the session closes at once: the handler, whatever it does, drives nothing more
-  const end = (): void =>
-    void session?.close(GOING_AWAY, whyEnded(deps, deadline), hasBegun && mayKeep(deps));
+  // at the deadline the session ends at once: the handler, whatever it does, drives nothing more,
+  // and no page runs on
+  const end = (): void => {
+    const why = whyEnded({ ...deps, deadline });
+    const closed = session?.close(GOING_AWAY, why, hasBegun && mayKeep(deps));
+    closed?.then(session?.discard).catch(() => undefined); // heard by who ends the session below
+  };
   signal.addEventListener('abort', end);
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
@@ -193,57 +192,4 @@ function contextOf({ context }: InvocationWork, lines: RunLog, deps: RunDeps) {
   const warn = (message: string): void =>
     lines.add([{ level: 'warn', message, timestamp: deps.now() }]);
   return (signal: AbortSignal) => openContext(context, { ...deps, warn }, signal);
-}
-
-type Cut = Pick<InvocationDeps, 'released'> & { deadline: AbortSignal };
-
-function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outcome {
-  if (said.type === 'result') {
-    return said.json === undefined ? undefined : { $case: 'resultsJson', value: said.json };
-  }
-  if (said.type === 'aborted') {
-    return cutShort(cut) ?? failure('INTERNAL_ERROR', 'the runner ended before the handler did');
-  }
-  const { code, name, message, stack } = said;
-  if (!session.lost.aborted) return failure(code, message, { name, stack });
-  const { chrome } = session;
-  // what it took, its pages took
-  const isOwn = chrome.why() !== undefined;
-  const loss = isOwn ? lossOf(chrome) : 'the browser was lost during the run';
-  return failure(isOwn ? code : 'INTERNAL_ERROR', `${loss}: ${message}`, { name, stack });
-}
-
-const TIMED_OUT = 'the invocation did not end within its time limit';
-const CANCELLED = 'the invocation was cancelled';
-
-/** By its user or by its time. */
-function cutShort({ released, deadline }: Cut): Outcome {
-  if (released.aborted) return failure('WORKLOAD_ERROR', CANCELLED);
-  return deadline.aborted ? failure('TIMED_OUT', TIMED_OUT) : undefined;
-}
-
-/** What stopped it before the handler could say anything. */
-function failureOf(
-  error: unknown,
-  { signal, log, ...cut }: Cut & { signal: AbortSignal; log: Log },
-): Outcome {
-  const ended = cutShort(cut);
-  if (ended) return ended;
-  if (signal.aborted) return failure('INTERNAL_ERROR', 'the runner ended before the handler began');
-  if (error instanceof SessionUnfit) return failure('INTERNAL_ERROR', error.message);
-  log.error({ err: error }, 'an invocation could not start');
-  return failure('INTERNAL_ERROR', 'the browser or the function could not be started');
-}
-
-function failure(
-  code: CompleteInvocationRequest_Failure['code'],
-  message: string,
-  { name = '', stack = '' } = {},
-): Outcome {
-  return { $case: 'failure', value: { code, message, name, stack } };
-}
-
-function whyEnded({ released }: InvocationDeps, deadline: AbortSignal): string {
-  if (released.aborted) return CANCELLED;
-  return deadline.aborted ? TIMED_OUT : 'the runner is ending';
 }

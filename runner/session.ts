@@ -60,14 +60,14 @@ export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
   /** Aborts when Chrome ended before the session was closed; its reason's message is lossOf. */
   lost: AbortSignal;
   /**
-   * Ends clients with a WebSocket close code, then its parts, then Chrome; saves its context first
+   * Ends clients with a WebSocket close code, then its parts; saves its context, which ends Chrome,
    * when it has one to save and `keep` says so. Resolves when core has all there is to tell; once
-   * or many times: the first counts.
+   * or many times: the first counts. `discard` must follow; one that rejects has discarded.
    */
   close(code: number, reason: string, keep: boolean): Promise<void>;
   /**
-   * Ends what is left of Chrome, once it is closed. Settles when no process and no directory of it
-   * is left; rejects when a directory could not be removed.
+   * Ends what is left of Chrome. Settles when no process and no directory of it is left; rejects
+   * when a directory could not be removed. Once or many times.
    */
   discard(): Promise<void>;
 };
@@ -99,6 +99,10 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const lost = new AbortController();
   let closing: Promise<void> | undefined;
   let discarding: Promise<void> | undefined;
+  const discardOnce = (): Promise<void> => {
+    discarding ??= discard(chrome, context);
+    return discarding;
+  };
   // who asks for it first may be a timer, or a poll of all the runner's releases
   const endOnce = kept((how: Parameters<typeof end>[1]) =>
     step('close', () => end({ chrome, context, parts }, how)),
@@ -117,13 +121,13 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     ...(putUpload === undefined ? {} : { putUpload }),
     close(code, reason, keep) {
       relay.close(code, reason);
-      closing ??= endOnce({ keep, isLost: lost.signal.aborted });
+      closing ??= endOnce({ keep, isLost: lost.signal.aborted }).catch(async (error: unknown) => {
+        await discardOnce();
+        throw error;
+      });
       return closing;
     },
-    discard() {
-      discarding ??= discard(chrome, context);
-      return discarding;
-    },
+    discard: discardOnce,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The live view of one session: sockets that show its pages and take input for them. Costs nothing
- * while nobody looks: pages are watched from the first viewer on.
+ * while nobody looks: no page is cast.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';

@@ -1,7 +1,7 @@
 /**
- * What goes to one client. Messages of one turn of the event loop leave in one system call. A
- * client that falls behind stops the reading of Chrome, and with it the other clients of its
- * session, for so long and no longer.
+ * What goes to one client. Messages of one turn of the event loop leave in one system call; news of
+ * requests wait a millisecond for it. A client that falls behind stops the reading of Chrome, and
+ * with it the other clients of its session, for so long and no longer.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';

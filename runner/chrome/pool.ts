@@ -59,7 +59,10 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
     try {
       const chrome = await started;
       // nearly every session watches its pages: one that takes a spare finds them watched
-      openPages(chrome).catch(() => undefined); // Chrome is gone, as its pipe says too
+      openPages(chrome).catch((error: unknown) => {
+        if (alive.has(chrome)) log.warn({ error: String(error) }, 'a Chrome is unfit: killed');
+        chrome.kill();
+      });
       alive.add(chrome);
       void chrome.exited.then(() => alive.delete(chrome));
       return chrome;

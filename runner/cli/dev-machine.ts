@@ -125,8 +125,7 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
       });
     } finally {
       signal.removeEventListener('abort', cut);
-      await session.close(NORMAL, 'the invocation has ended', false);
-      await session.discard();
+      await session.close(NORMAL, 'the invocation has ended', false).finally(session.discard);
     }
   };
 }

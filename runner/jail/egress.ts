@@ -13,7 +13,7 @@ import { Line } from './line.ts';
 import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './names.ts';
 import type { Route } from './routes.ts';
 import { askedFor, grant, SOCKS_VERSION } from './socks.ts';
-import { type Aim, aim, dial, type IsBlocked, type Target } from './targets.ts';
+import { type Aim, aim, dial, type IsBlocked, type Refusal, type Target } from './targets.ts';
 
 /**
  * A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five
@@ -35,7 +35,10 @@ export type Egress = {
    * operator's proxies.
    */
   readonly bytes: { sent: number; received: number; managed: number };
-  /** From now on: which way connections leave, and which are refused. */
+  /**
+   * From now on: which way connections leave, and which are refused. Those that are open are
+   * dropped: they would go on by the old one.
+   */
   steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
   /** Drops every connection. */
   close(): void;
@@ -55,9 +58,15 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
   const sockets = new Set<Socket>();
   const about = { log, bytes, sockets, routes: [] };
   const way: Way = { ...rules, own, resolve, lookUp: operators, ...about };
+  const drop = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
   return {
     bytes,
-    steer: (course) => void Object.assign(way, course),
+    steer(course) {
+      Object.assign(way, course);
+      drop();
+    },
     handle(socket) {
       if (sockets.size >= CONNECTIONS_MAX) {
         socket.destroy();
@@ -71,9 +80,7 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
         socket.destroy();
       });
     },
-    close() {
-      for (const socket of sockets) socket.destroy();
-    },
+    close: drop,
   };
 }
 
@@ -104,7 +111,9 @@ async function serve(way: Way, socket: Socket): Promise<void> {
  */
 async function serveRequests(way: Way, client: Client, site = ''): Promise<boolean> {
   const { line } = client;
-  const options = { way, adopt: (far: Socket, target: Target) => adopt(way, far, target) };
+  const hidesProxies = site !== '';
+  const toFar = (far: Socket, target: Target): Far => adopt(way, far, target);
+  const options = { way, adopt: toFar, hidesProxies };
   for (let goesOn = true; goesOn; ) {
     line.socket.setTimeout(KEEP_ALIVE_MS);
     const text = await line.head();
@@ -133,13 +142,20 @@ async function serveSocks(way: Way, client: Client): Promise<boolean> {
   if (authority === undefined) return false;
   const site = `http://${authority}`;
   const target = await aim(way, site);
-  const isRead = 'code' in target || way.isBlocked || target.via?.upstream.protocol === 'http';
-  const far = isRead ? undefined : await dial(target);
+  if ('code' in target) return await refuseNext(way, line, target);
+  if (way.isBlocked || target.via?.upstream.protocol === 'http') {
+    grant(line);
+    return await serveRequests(way, client, site);
+  }
+  const far = await dial(target);
+  if (far === undefined) return await refuseNext(way, line, noAnswer(target));
   grant(line);
-  if (isRead) return await serveRequests(way, client, site);
-  if (far !== undefined) return join(way, { line, far, target });
-  await line.head();
-  refuse(way, line.socket, noAnswer(target));
+  return join(way, { line, far, target });
+}
+
+async function refuseNext(way: Way, line: Line, refusal: Refusal): Promise<false> {
+  grant(line);
+  if ((await line.head()) !== undefined) refuse(way, line.socket, refusal);
   return false;
 }
 

@@ -29,9 +29,14 @@ export type ForwardOptions = {
   way: Aim;
   /** Makes a new connection one of the egress's. */
   adopt(socket: Socket, target: Target): Far;
+  /** The client takes us for the site: what a proxy says to us would be no word of a site. */
+  hidesProxies: boolean;
 };
 
-type Outcome = 'goes on' | 'last' | 'broken' | 'unclear' | 'silent';
+type Outcome = 'goes on' | 'last' | 'broken' | 'unclear' | 'silent' | 'locked';
+
+/** A proxy wants other credentials. */
+const LOCKED = 407;
 
 /** Answers one request. False when the client's connection is over. */
 export async function forward(
@@ -50,7 +55,8 @@ export async function forward(
     if (far === undefined) break;
     const wasUsed = far.isUsed;
     far.isUsed = true;
-    outcome = await exchange(request, head, { client, far });
+    const mayLock = options.hidesProxies && target.via?.upstream.protocol === 'http';
+    outcome = await exchange(request, head, { client, far, mayLock });
     far.count();
     if (outcome !== 'silent') break;
     far.line.socket.destroy();
@@ -60,6 +66,10 @@ export async function forward(
     if (!isSafe(request)) outcome = 'broken';
   }
   if (outcome === 'silent') return refuse(options.way, socket, noAnswer(target));
+  if (outcome === 'locked') {
+    const why = `the proxy ${target.via?.upstream.host} refuses its credentials`;
+    return refuse(options.way, socket, { code: 502, why });
+  }
   if (outcome === 'unclear') {
     const why = `${target.host} gives no answer of HTTP/1.1`;
     return refuse(options.way, socket, { code: 502, why });
@@ -98,25 +108,30 @@ async function farFor(
 async function exchange(
   request: RequestHead,
   head: string,
-  { client, far }: { client: Client; far: Far },
+  { client, far, mayLock }: { client: Client; far: Far; mayLock: boolean },
 ): Promise<Outcome> {
   const { socket } = far.line;
   const { body, method } = request;
   const sent = client.line.pass(head, body, socket);
   if (body !== NO_BODY) void sent.then((isWhole) => isWhole || socket.destroy());
-  const outcome = await answer(far.line, client.line, method);
+  const outcome = await answer(far.line, client.line, { method, mayLock });
   if (outcome !== 'goes on' || body === NO_BODY) return outcome;
   // an answer may come before its request is over
   return (await Promise.race([sent, far.closed])) === true ? outcome : 'last';
 }
 
 /** Passes on what a site has to say to a request. */
-async function answer(site: Line, client: Line, method: string): Promise<Outcome> {
+async function answer(
+  site: Line,
+  client: Line,
+  { method, mayLock }: { method: string; mayLock: boolean },
+): Promise<Outcome> {
   for (let hasBegun = false; ; hasBegun = true) {
     const text = await site.head();
     const said = text === undefined ? undefined : answerHead(text, method);
     if (said === undefined && hasBegun) return 'broken';
     if (said === undefined) return text === undefined ? 'silent' : 'unclear';
+    if (mayLock && said.code === LOCKED) return 'locked';
     if (!(await site.pass(said.text, said.body, client.socket))) return 'broken';
     if (said.code >= 200) return said.isLast ? 'last' : 'goes on';
   }

@@ -8,7 +8,7 @@ import { type Field, forwarded, saysClose, valuesOf } from './headers.ts';
 
 export type RequestHead = {
   method: string;
-  /** As it was asked for: a URL, or the authority of a CONNECT. */
+  /** As it was asked for: a URL, the authority of a CONNECT, or a path. */
   target: string;
   /** `HTTP/1.0` or `HTTP/1.1`. */
   version: string;

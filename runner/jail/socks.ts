@@ -17,7 +17,7 @@ const COMMAND_NOT_SUPPORTED = 7;
 const ADDRESS_NOT_SUPPORTED = 8;
 
 /** Of a name: what could be read as more than a host is none. */
-const HOST = /^[^/?#@:\s[\]]+$/;
+const HOST = /^[^/\\?#@:\s[\]]+$/;
 
 /** The authority that the client asks for; undefined when it asks for none, and has heard so. */
 export async function askedFor(line: Line): Promise<string | undefined> {

@@ -1,120 +1,16 @@
 /** One invocation, one outcome: with hosts, Chromes and a core that do as they are told. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault, type Reason } from '../../proto/errors.ts';
 import type { CompleteInvocationRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { openLog } from '../../proto/log.ts';
-import type { Clients } from '../../proto/services.ts';
-import type { Chrome } from '../../runner/chrome/launch.ts';
-import type { Invoke, InvokeOutcome } from '../../runner/hosts.ts';
-import { type InvocationDeps, runInvocation } from '../../runner/invocation.ts';
-import { BROWSERS } from '../support/browsers.ts';
+import type { InvokeOutcome } from '../../runner/hosts.ts';
+import { until } from '../support/poll.ts';
+import { run, type Scene, untilAborted } from './invocation-lab.ts';
 
 const test = suite('runner/invocation');
 const failed = { type: 'failure', code: 'WORKLOAD_ERROR', name: 'E', message: 'm', stack: 's' };
 
-type Scene = {
-  invoke?: (invoke: Invoke, crash: () => void) => Promise<InvokeOutcome>;
-  take?: () => Promise<Chrome>;
-  timeoutMs?: number;
-  /** When core knows that it came. */
-  taken?: Promise<void>;
-  lost?: AbortSignal;
-  released?: AbortSignal;
-  stopped?: AbortSignal;
-  /** Completions that core is away for, and what it says then. */
-  away?: number;
-  /** What its Chrome was ended for. */
-  overMemory?: string;
-  why?: Reason;
-};
-
-/** Runs it; gives what core was told and what became of Chrome, in order. */
-async function run(scene: Scene) {
-  const told: CompleteInvocationRequest[] = [];
-  const acts: string[] = [];
-  let away = scene.away ?? 0;
-  const pipe = Promise.withResolvers<void>();
-  const gone = Promise.withResolvers<void>();
-  const chrome = {
-    dir: '/nowhere',
-    pipe: { closed: pipe.promise, onEvent: () => () => {} },
-    exited: gone.promise.then(() => acts.push('chrome gone')),
-    kill() {
-      acts.push('chrome killed');
-      gone.resolve();
-    },
-    why: () => scene.overMemory,
-  } as unknown as Chrome;
-  const never = new AbortController().signal;
-  const runners = {
-    appendLogs: async ({ lines }: { lines: unknown[] }) => void acts.push(`${lines.length} lines`),
-    async completeInvocation(request: CompleteInvocationRequest) {
-      if (away-- > 0) throw new Fault(scene.why ?? 'CORE_UNAVAILABLE', 'away');
-      acts.push('told');
-      told.push(request);
-      return { accepted: true };
-    },
-  } as unknown as Clients['runners'];
-  const deps: InvocationDeps = {
-    clients: { runners, blobs: {} as Clients['blobs'] },
-    runDir: '/nonexistent',
-    call: {},
-    ...BROWSERS,
-    bundles: { get: async () => ({ path: '/', sha256: '' }) },
-    chromes: { take: scene.take ?? (async () => chrome) },
-    hosts: {
-      invoke: async (invoke) =>
-        scene.invoke?.(invoke, pipe.resolve) ?? { type: 'result', json: '1' },
-    },
-    log: openLog({ role: 'test', level: 'silent' }),
-    now: () => 7,
-    door: {
-      admit(signingKey) {
-        acts.push(`${signingKey} in`);
-        return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
-      },
-    },
-    taken: scene.taken ?? Promise.resolve(),
-    lost: scene.lost ?? never,
-    released: scene.released ?? never,
-    stopped: scene.stopped ?? never,
-  };
-  const { timeoutMs = 60_000 } = scene;
-  const work = { ...NO_WORK, timeoutMs };
-  // timers of AbortSignal.timeout keep no process alive; sockets do in a real runner
-  const awake = setInterval(() => {}, 1_000);
-  await runInvocation(work, 'lease', deps);
-  clearInterval(awake);
-  return { told, acts, outcome: told[0]?.outcome };
-}
-
-const NO_WORK = {
-  invocationId: 'i',
-  projectId: 'p',
-  sessionId: 's',
-  versionId: 'v',
-  functionName: 'f',
-  bundleBlobId: 'b',
-  bundleSha256: '',
-  paramsJson: '{}',
-  // this Chrome says nothing that could be logged
-  sessionParamsJson: '{"browserSettings":{"logSession":false}}',
-  region: 'r',
-  signingKey: 'k',
-  context: undefined,
-  extension: undefined,
-};
-
 function codeOf(outcome: CompleteInvocationRequest['outcome']): string | undefined {
   return outcome?.$case === 'failure' ? outcome.value.code : undefined;
-}
-
-/** As a host does: when the signal aborts, the run was aborted. */
-function untilAborted({ signal }: Invoke): Promise<InvokeOutcome> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve({ type: 'aborted' }));
-  });
 }
 
 test('a value is told once, when the log is sent; Chrome goes then', async () => {
@@ -205,6 +101,34 @@ test('its time over is TIMED_OUT, with the session closed', async () => {
   const { outcome, acts } = await run({ invoke: untilAborted, timeoutMs: 20 });
   assert.is(codeOf(outcome), 'TIMED_OUT');
   assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out', 'told']);
+});
+
+test('at its end its Chrome ends at once, whatever the handler goes on to do', async () => {
+  for (const end of ['timeoutMs', 'released', 'lost'] as const) {
+    let acts: string[] = [];
+    await run({
+      ...(end === 'timeoutMs' ? { timeoutMs: 20 } : { [end]: AbortSignal.timeout(20) }),
+      async invoke({ signal }, _, done) {
+        acts = done;
+        await untilAborted({ signal });
+        await until(() => done.includes('chrome killed'));
+        done.push('handler over');
+        return { type: 'aborted' };
+      },
+    });
+    assert.ok(acts.indexOf('chrome gone') < acts.indexOf('handler over'), `${end}: ${acts}`);
+  }
+});
+
+test('a directory that cannot be removed fails the work here, and core is told', async () => {
+  const told: string[] = [];
+  const running = run({ isStuck: true, away: 1, onTold: () => told.push('told') });
+  const problem = await running.then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  assert.is(problem, 'the disk says no');
+  assert.equal(told, ['told']);
 });
 
 test('a lost lease is told to nobody, and Chrome is closed', async () => {

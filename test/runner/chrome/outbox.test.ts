@@ -50,7 +50,14 @@ outbox('news of requests wait for each other, for a moment, and leave in one wri
     await new Promise(process.nextTick);
     assert.is(wire.bytesWritten, before, 'nothing has left yet');
   }
+  let writes = 0;
+  const write = wire.write.bind(wire);
+  wire.write = ((...words: Parameters<typeof write>) => {
+    writes += 1;
+    return write(...words);
+  }) as typeof wire.write;
   await until(() => heard.length === 5);
+  assert.is(writes, 1);
   assert.equal(
     heard.map((text) => JSON.parse(text).params.number),
     [0, 1, 2, 3, 4],
@@ -75,6 +82,24 @@ outbox('anything else leaves at once, behind the news that wait', async () => {
     assert.equal(heard, [String(NEWS), String(other), String(NEWS)]);
   }
 });
+
+outbox(
+  'a long message leaves behind the news that wait; who has left is written nothing',
+  async () => {
+    using lab = await openLab();
+    const { box, wire, heard } = lab;
+    const long = Buffer.from(`{"id":1,"result":"${'x'.repeat(20_000)}"}`);
+    box.send(NEWS);
+    box.send(long);
+    await until(() => heard.length === 2);
+    assert.equal(heard, [String(NEWS), String(long)]);
+    box.send(NEWS);
+    box[Symbol.dispose]();
+    const after = wire.bytesWritten;
+    await until(() => !process.getActiveResourcesInfo().includes('Timeout'));
+    assert.is(wire.bytesWritten, after);
+  },
+);
 
 outbox('who closes the socket takes along what waits; later nothing is written', async () => {
   using lab = await openLab();

@@ -12,7 +12,11 @@ const pool = suite('runner/chrome/pool');
 
 type Made = Chrome & { profileDir: string | undefined; isGone: boolean; die(): void };
 
-function factory(fail: () => boolean = () => false) {
+/** `answers`: whether the Chrome of that number says which pages it has. */
+function factory(
+  fail: () => boolean = () => false,
+  answers: (number: number) => boolean = () => true,
+) {
   const made: Made[] = [];
   const launch = async (options: TakeOptions): Promise<Chrome> => {
     if (fail()) throw new Error('cannot start');
@@ -23,7 +27,14 @@ function factory(fail: () => boolean = () => false) {
       profileDir: options.profileDir,
       isGone: false,
       exited,
-      pipe: { closed },
+      pipe: {
+        closed,
+        onEvent: () => () => {},
+        call: async () => {
+          if (!answers(Number(chrome.id))) throw new Error('not answered within 10000 ms');
+          return { targetInfos: [] };
+        },
+      },
       /** Its processes are gone, its directory is not yet. */
       die: close,
       kill() {
@@ -42,6 +53,20 @@ function factory(fail: () => boolean = () => false) {
 }
 
 const never = new AbortController().signal;
+
+pool('a spare that does not answer is ended, and another takes its place', async () => {
+  const { made, launch } = factory(
+    () => false,
+    (number) => number > 0,
+  );
+  const stocks = [{ engine: 'headless-shell', spares: 1 } as const];
+  const chromes = openChromePool({ launch, stocks, max: 1, log });
+  await until(() => made.length === 2, 'another spare');
+  assert.ok(made[0]?.isGone);
+  assert.is((await chromes.take({}, never)).id, '1');
+  assert.not.ok(made[1]?.isGone);
+  await chromes.close();
+});
 
 pool('a spare is ready, used once, and replaced', async () => {
   const { made, launch } = factory();

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { cidrList } from '../../../proto/addresses.ts';
 import { openLog } from '../../../proto/log.ts';
 import { type Egress, openEgress } from '../../../runner/jail/egress.ts';
@@ -18,6 +19,8 @@ export type Lab = AsyncDisposable & {
   taken: Socket[];
   egress: Egress;
   client(): Promise<Client>;
+  /** To the egress, that are open. */
+  connections(): Promise<number>;
 };
 
 /** `answer` as a site does, or raw: what it says to whatever it is asked. */
@@ -48,6 +51,7 @@ export async function openLab(
     host: `127.0.0.1:${sitePort}`,
     ...{ asked, taken, egress },
     client: async () => await Client.open(doorPort),
+    connections: promisify(door.getConnections.bind(door)),
     async [Symbol.asyncDispose]() {
       egress.close();
       for (const socket of taken) socket.destroy();

@@ -141,6 +141,32 @@ socks(
   },
 );
 
+socks('a proxy that wants other credentials is no site that wants them', async () => {
+  await using lab = await openLab((_, to) => void to.end('never'));
+  await using http = await startHttpProxy(portOf(lab), ME);
+  const wrong = { ...ME, password: 'wrong', isManaged: false };
+  lab.egress.steer({ routes: [{ via: upstreamOf(http.address, wrong) }] });
+  const said = await (await opened(lab, 'far.test', 80)).last(get('/'));
+  assert.match(said, /^HTTP\/1\.1 502 [\s\S]*refuses its credentials/);
+  assert.not.match(said, /wrong/);
+});
+
+socks("a site's own 407 is the site's to say", async () => {
+  await using lab = await openLab((_, to) => void to.writeHead(407).end('mine'));
+  const client = await opened(lab);
+  assert.match(await client.last(get('/', ...LAST)), /^HTTP\/1\.1 407 [\s\S]*mine/);
+});
+
+socks('a connection that goes the old way ends when the way changes', async () => {
+  await using lab = await openLab((from, to) => void to.end(String(from.url)));
+  const client = await opened(lab);
+  await client.ask(get('/before'), '/before');
+  lab.egress.steer({ isBlocked: () => true });
+  await until(() => client.isOver);
+  assert.match(await (await opened(lab)).last(get('/after')), /^HTTP\/1\.1 403 /);
+  assert.equal(lab.asked, ['GET /before']);
+});
+
 socks('what is no CONNECT without credentials is refused in its own words', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   const to = `${place('127.0.0.1', 'name')}${word(portOf(lab))}`;
@@ -153,6 +179,7 @@ socks('what is no CONNECT without credentials is refused in its own words', asyn
     [`${HELLO}\x05\x01\0\x03\0\0\x50`, '\x05\0\x05\x08'],
     [`${HELLO}\x05\x01\0${place('a/b', 'name')}\0\x50`, '\x05\0\x05\x08'],
     [`${HELLO}\x05\x01\0${place('me:pass@a', 'name')}\0\x50`, '\x05\0\x05\x08'],
+    [`${HELLO}\x05\x01\0${place('a\\b', 'name')}\0\x50`, '\x05\0\x05\x08'],
     [`${HELLO}\x04\x01\0${to}`, '\x05\0'],
   ] as const) {
     const client = await lab.client();
@@ -169,6 +196,7 @@ socks('who leaves in the middle of a word leaves nothing behind', async () => {
     client.socket.end(said, 'latin1');
     await until(() => client.isOver);
   }
+  await until(async () => (await lab.connections()) === 0);
   assert.equal(lab.asked, []);
 });
 
