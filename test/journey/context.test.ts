@@ -87,6 +87,7 @@ journey('a login by sessionConfig is there for the next, by sessionCreateParams'
   equal(await go(scene, { path: '/', persist: true }), loggedIn(scene));
   await scene.stack.restart();
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
+  await until(() => !hasProfile(scene)); // an invocation is told to be over before its Chrome goes
   expectSealed(scene);
   await expectForeign(scene);
 });
@@ -94,6 +95,13 @@ journey('a login by sessionConfig is there for the next, by sessionCreateParams'
 /** What /logout answers with: it still got the cookies. */
 function out() {
   return { local: null, tab: null, indexed: null };
+}
+
+/** While a session has its context open. */
+function hasProfile({ stack }: Scene): boolean {
+  const run = join(stack.dataDir, 'run');
+  const ofRunners = readdirSync(run).map((name) => join(run, name));
+  return ofRunners.some((dir) => readdirSync(dir).some((name) => name.startsWith('context-')));
 }
 
 /** Neither a file nor its name tells a secret. */
