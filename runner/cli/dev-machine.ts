@@ -110,7 +110,10 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
       signal,
     );
     // as in the service: a handler whose time is over drives nothing more
-    const cut = (): void => void session.close(NORMAL, 'the invocation was ended', false);
+    const cut = (): void => {
+      const closed = session.close(NORMAL, 'the invocation was ended', false);
+      closed.then(session.discard).catch(() => undefined); // heard by who ends the session below
+    };
     signal.addEventListener('abort', cut);
     try {
       return await hosts.invoke({

@@ -45,7 +45,7 @@ test('what the save of a context has to say still stands in the log', async () =
   const loadContext = async () => context;
   const options = { chromes, log, now, loadContext, wanted, parts };
   const session = await openSession(options, never);
-  await session.close(1000, 'over', true);
+  await session.close(1000, 'over', true).finally(session.discard);
   assert.match(lines.join(), /the context was not saved/);
 });
 
