@@ -65,6 +65,9 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   };
   const timer = setTimeout(start, BLANK_MS);
   const offChange = pages.onChange(() => isBlank(page) || start());
+  const offPage = pages.onPage(({ openerId }) => {
+    if (openerId === page.targetId) recorder?.opened();
+  });
   function stopWaiting(): void {
     clearTimeout(timer);
     offChange();
@@ -72,6 +75,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   const stop = (): void => {
     if (isOver) return;
     isOver = true;
+    offPage();
     stopWaiting();
     recorder?.stop();
     film.end();

@@ -18,6 +18,8 @@ export type Page = {
   /** Number within the session, from 0; never used twice. */
   readonly id: number;
   readonly targetId: string;
+  /** The target that opened it, by a link or its script. */
+  readonly openerId: string | undefined;
   readonly url: string;
   /** Chrome tells of a new one late: `refresh` first where it matters. */
   readonly title: string;
@@ -56,7 +58,14 @@ export type Pages = {
 };
 
 type Preparation = (page: Page) => Promise<unknown>;
-type Target = { targetId: string; type: string; subtype?: string; url: string; title: string };
+type Target = {
+  targetId: string;
+  type: string;
+  subtype?: string;
+  openerId?: string;
+  url: string;
+  title: string;
+};
 type Known = { -readonly [key in keyof Page]: Page[key] } & { end(): void };
 type Attachment = { sessionId: string; targetInfo: Target; waitingForDebugger: boolean };
 
@@ -218,14 +227,14 @@ function openPage(
   { sessionId, targetInfo }: Pick<Attachment, 'sessionId' | 'targetInfo'>,
   id: number,
 ): Known {
-  const { targetId, url, title } = targetInfo;
+  const { targetId, openerId, url, title } = targetInfo;
   const { end, ...session } = openTargetSession(pipe, sessionId);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const finish = (): void => {
     end();
     resolve();
   };
-  return { id, targetId, url, title, session, closed, end: finish };
+  return { id, targetId, openerId, url, title, session, closed, end: finish };
 }
 
 /** Settles with it, whatever came of it, or after 2 s. */

@@ -8,6 +8,10 @@
  * asked for): then the capture is stopped, and started again for single pictures until two of them
  * are the same.
  *   live --80 % of the pictures possible in 2 s--> sparing --two equal pictures--> live
+ *
+ * A page that opens a window stands still until its client lets that one run, as Playwright and
+ * Puppeteer do, and meanwhile Chrome dims it and says so across it: no picture is taken then.
+ *   live, sparing --opens a window--> still --runs again--> live
  * Nothing of it shows in the page, nor to a client's own screencast.
  */
 import type { TargetSession } from './attached.ts';
@@ -24,6 +28,10 @@ const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
 const SPARING_MS = 250;
 /** Pictures unacknowledged with which Chrome 156 drops the next (seen). */
 const IN_FLIGHT_MAX = 3;
+/** Ours: a client lets a new window run after a round trip or two, on a busy machine too. */
+const STILL_MS = 5_000;
+/** A world of our own, where the page's script has changed nothing. */
+const WORLD = 'recorder';
 
 export type Picture = {
   jpeg: Buffer;
@@ -32,6 +40,8 @@ export type Picture = {
 };
 
 export type Recorder = {
+  /** Its page has opened a window. */
+  opened(): void;
   stop(): void;
 };
 
@@ -39,16 +49,17 @@ type Options = { now: () => number; onPicture(picture: Picture): void };
 
 /** Begins at once and never throws: a page that cannot be recorded is gone or going. */
 export function startRecorder(page: Page, options: Options): Recorder {
-  const capture = new Capture(page.session, options);
+  const capture = new Capture(page, options);
   void page.closed.then(() => capture.stop());
   return capture;
 }
 
 class Capture implements Recorder {
+  readonly #frameId: string;
   readonly #session: TargetSession;
   readonly #options: Options;
   readonly #off: () => void;
-  #mode: 'live' | 'sparing' | 'over' = 'live';
+  #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
   #last = '';
   #isEqual = false; // the last picture was as the one before
   #isShooting = false; // sparing, and its picture has not come
@@ -56,15 +67,33 @@ class Capture implements Recorder {
   #captures = 0;
   #waiting = 0; // pictures of this capture that are not acknowledged
   #mayLack = false; // one was dropped, perhaps
+  #windows = 0; // that have opened and may hold the page
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(session: TargetSession, options: Options) {
+  constructor({ targetId, session }: Page, options: Options) {
+    this.#frameId = targetId; // Chrome gives a page and its main frame one name
     this.#session = session;
     this.#options = options;
     this.#off = session.on('Page.screencastFrame', ({ data, sessionId }) => {
       this.#take(String(data), sessionId);
     });
     this.#start();
+  }
+
+  opened(): void {
+    if (this.#mode === 'over') return;
+    this.#mode = 'still';
+    this.#windows += 1;
+    this.#captures += 1; // what came before is acknowledged no more
+    clearTimeout(this.#timer);
+    this.#tell('stopScreencast');
+    const goOn = (): void => {
+      this.#windows -= 1;
+      if (this.#windows > 0 || this.#mode !== 'still') return;
+      this.#mode = 'live';
+      this.#start();
+    };
+    this.#untilItRuns().then(goOn, goOn); // rejects when the page is gone, or hangs
   }
 
   stop(): void {
@@ -77,7 +106,7 @@ class Capture implements Recorder {
 
   #take(data: string, sessionId: unknown): void {
     const isUnasked = this.#mode === 'sparing' && !this.#isShooting;
-    if (this.#mode === 'over' || isUnasked) return;
+    if (this.#mode === 'over' || this.#mode === 'still' || isUnasked) return;
     const at = this.#options.now();
     const isSame = data === this.#last;
     if (!isSame) this.#options.onPicture({ jpeg: Buffer.from(data, 'base64'), at });
@@ -131,6 +160,15 @@ class Capture implements Recorder {
     this.#captures += 1;
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
     this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size });
+  }
+
+  /** A page that stands still answers, but its timers wait. */
+  async #untilItRuns(): Promise<void> {
+    const world = { frameId: this.#frameId, worldName: WORLD };
+    const { executionContextId } = await this.#session.call('Page.createIsolatedWorld', world);
+    const timer = { expression: 'new Promise((done) => setTimeout(done))', awaitPromise: true };
+    const wanted = { ...timer, contextId: executionContextId };
+    await this.#session.call('Runtime.evaluate', wanted, STILL_MS);
   }
 
   #later(act: () => void, ms: number): void {
