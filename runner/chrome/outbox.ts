@@ -1,7 +1,7 @@
 /**
- * What goes to one client. Messages of one turn of the event loop leave in one system call; news of
- * requests wait a millisecond for it. A client that falls behind stops the reading of Chrome, and
- * with it the other clients of its session, for so long and no longer.
+ * What goes to one client. Messages of one turn of the event loop leave in one system call. One
+ * that falls behind stops the reading of Chrome, and with it the other clients of its session, for
+ * so long and no longer.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -16,15 +16,6 @@ const CAUGHT_UP_BYTES = 4 << 20;
 const STALL_MS = 30_000;
 /** A longer message leaves as it is: a copy would cost more than a write of its own. */
 const COPIED_MAX_BYTES = 16 << 10;
-/**
- * News of requests, seven for each that a page makes, wait so long for more of their kind, or for
- * anything else, which leaves at once and takes them along: each write costs as much as all else
- * that is done with a message. Nothing waits for them.
- */
-const NEWS_WAIT_MS = 1;
-const NEWS = '{"method":"Network.';
-/** This one a request waits for. */
-const QUESTION = `${NEWS}requestIntercepted`;
 
 export type Outbox = Disposable & {
   /** Not to be changed after. */
@@ -44,8 +35,6 @@ export function openOutbox(options: {
   const me = {};
   let stall: NodeJS.Timeout | undefined;
   let waiting: Buffer[] = [];
-  let isLeaving = false;
-  let news: NodeJS.Timeout | undefined;
 
   const flushed = (): void => {
     if (stall === undefined || wire.writableLength >= CAUGHT_UP_BYTES) return;
@@ -67,9 +56,6 @@ export function openOutbox(options: {
   const flush = (): void => {
     const messages = waiting;
     waiting = [];
-    isLeaving = false;
-    clearTimeout(news);
-    news = undefined;
     // after a close frame there is no other
     if (messages.length > 0 && socket.readyState === socket.OPEN) write(framed(messages));
   };
@@ -77,11 +63,8 @@ export function openOutbox(options: {
     flush,
     send(message) {
       if (message.length <= COPIED_MAX_BYTES) {
+        if (waiting.length === 0) process.nextTick(flush);
         waiting.push(message);
-        if (isLeaving) return;
-        isLeaving = !isNews(message);
-        if (isLeaving) process.nextTick(flush);
-        else news ??= setTimeout(flush, NEWS_WAIT_MS);
         return;
       }
       flush();
@@ -93,13 +76,7 @@ export function openOutbox(options: {
     },
     [Symbol.dispose]() {
       clearTimeout(stall);
-      clearTimeout(news);
       pipe.resume(me);
     },
   };
-}
-
-function isNews(message: Buffer): boolean {
-  const start = message.toString('latin1', 0, QUESTION.length);
-  return start.startsWith(NEWS) && start !== QUESTION;
 }

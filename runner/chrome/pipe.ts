@@ -5,6 +5,7 @@
  * test fails when a new Chrome does not).
  */
 import type { Readable, Writable } from 'node:stream';
+import { openPace } from './pace.ts';
 
 const NUL = 0;
 /** `,"sessionId":"` + 32 hex digits + `"}` */
@@ -64,6 +65,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const listeners = new Map<string, { receive(raw: Buffer): void; onTooLong?: () => void }>();
   const onEvents = new Set<(event: CdpEvent) => void>();
   const pausers = new Set<object>();
+  const pace = openPace(fromChrome);
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   let nextId = OWN_IDS;
   let isOpen = true;
@@ -77,6 +79,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   };
   /** What is written in one turn of the loop leaves in one system call. */
   const put = (message: string): boolean => {
+    pace.asked();
     if (unsaid === '') process.nextTick(flush);
     unsaid += `${message}\0`;
     return !toChrome.writableNeedDrain && unsaid.length < toChrome.writableHighWaterMark;
@@ -93,6 +96,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     else waiter.resolve(answer.result ?? {});
   };
   const receive = (raw: Buffer): void => {
+    pace.heard(raw);
     const id = cdpSessionOf(raw);
     if (id === undefined) settle(JSON.parse(raw.toString()) as Answer);
     else listeners.get(id)?.receive(raw);
@@ -103,6 +107,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
     heardBytes += bytes.length;
     try {
       split(bytes);
+      pace.read();
     } catch {
       // no Chrome of ours writes that, but an exploited one: its pipe is closed, which ends it
       fromChrome.destroy();
@@ -112,6 +117,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
+    pace[Symbol.dispose]();
     for (const waiter of waiters.values()) waiter.reject(new Error('chrome is gone'));
     waiters.clear();
     close();

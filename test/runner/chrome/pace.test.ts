@@ -1,0 +1,103 @@
+/** When Chrome is read: what waits in the kernel is heard later, and nothing else. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openPace } from '../../../runner/chrome/pace.ts';
+import { until } from '../../support/poll.ts';
+
+const pace = suite('runner/chrome/pace');
+const NEWS = '{"method":"Network.dataReceived","params":{}}';
+const OTHER = '{"method":"Page.loadEventFired","params":{}}';
+/** Nothing but a word ends a rest of that length. */
+const FOREVER_MS = 600_000;
+/** Of the event loop: by then what can be read has been. */
+const TURNS = 10;
+
+/** Two ends of a socket, one of them read at a pace; each write is one message. */
+async function openLab(restMs?: number) {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const coming = once(server, 'connection');
+  const reader = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const [chrome] = (await coming) as [Socket];
+  const heard: string[] = [];
+  const own = openPace(reader, restMs);
+  reader.on('data', (message) => {
+    heard.push(message.toString());
+    own.heard(message);
+    own.read();
+  });
+  return {
+    ...{ pace: own, heard },
+    async hear(message: string): Promise<void> {
+      const before = heard.length;
+      chrome.write(message);
+      await until(() => heard.length > before);
+      assert.is(heard.at(-1), message);
+    },
+    async hearNothing(message: string): Promise<void> {
+      const before = heard.length;
+      chrome.write(message);
+      for (let turns = 0; turns < TURNS; turns += 1) await turn();
+      assert.is(heard.length, before);
+    },
+    [Symbol.dispose]() {
+      own[Symbol.dispose]();
+      reader.destroy();
+      chrome.destroy();
+      server.close();
+    },
+  };
+}
+
+pace('after news nothing is read, until somebody asks something', async () => {
+  using lab = await openLab(FOREVER_MS);
+  await lab.hear(NEWS);
+  await lab.hearNothing(OTHER);
+  lab.pace.asked();
+  await until(() => lab.heard.length === 2);
+  assert.equal(lab.heard, [NEWS, OTHER]);
+});
+
+pace('a rest ends by itself', async () => {
+  using lab = await openLab();
+  for (let times = 0; times < 3; times += 1) await lab.hear(NEWS);
+});
+
+pace('after anything else there is none', async () => {
+  for (const other of [
+    OTHER,
+    '{"method":"Network.requestIntercepted","params":{}}', // its request waits for an answer
+    '{"id":1,"result":{}}',
+  ]) {
+    using lab = await openLab(FOREVER_MS);
+    await lab.hear(other);
+    await lab.hear(NEWS);
+    await lab.hearNothing(NEWS);
+  }
+});
+
+for (const answer of ['{"id":1,"result":{}}', '{"error":{"message":"gone"},"id":1}']) {
+  pace(`while ${answer} is awaited all is read at once`, async () => {
+    using lab = await openLab(FOREVER_MS);
+    lab.pace.asked();
+    await lab.hear(NEWS);
+    await lab.hear(NEWS);
+    await lab.hear(answer);
+    await lab.hear(NEWS);
+    await lab.hearNothing(NEWS);
+  });
+}
+
+pace('an answer that takes long is not waited for', async () => {
+  using lab = await openLab(FOREVER_MS);
+  lab.pace.asked();
+  const asked = performance.now();
+  await until(() => performance.now() - asked > 100);
+  await lab.hear(NEWS);
+  await lab.hearNothing(NEWS);
+});
+
+pace.run();
