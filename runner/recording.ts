@@ -54,6 +54,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   let recorder: Recorder | undefined;
   let isOver = false;
   let hasShown = false;
+  let isHeld = false; // perhaps, by a window that opened before there was a recorder
   const onPicture = (picture: Picture): void => {
     // of a blank page the first picture is white, and only the next ones are worth keeping
     if (hasShown || !isBlank(page)) film.add(picture);
@@ -61,12 +62,16 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   };
   const start = (): void => {
     stopWaiting();
-    if (!isOver) recorder ??= startRecorder(page, { now, onPicture });
+    if (isOver || recorder !== undefined) return;
+    recorder = startRecorder(page, { now, onPicture });
+    if (isHeld) recorder.hold();
   };
   const timer = setTimeout(start, BLANK_MS);
   const offChange = pages.onChange(() => isBlank(page) || start());
-  const offPage = pages.onPage(({ openerId }) => {
-    if (openerId === page.targetId) recorder?.opened();
+  // whoever opened it: it holds all pages of a process
+  const offWindow = pages.onWindow(() => {
+    isHeld = true;
+    recorder?.hold();
   });
   function stopWaiting(): void {
     clearTimeout(timer);
@@ -75,7 +80,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   const stop = (): void => {
     if (isOver) return;
     isOver = true;
-    offPage();
+    offWindow();
     stopWaiting();
     recorder?.stop();
     film.end();

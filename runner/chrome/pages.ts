@@ -18,8 +18,6 @@ export type Page = {
   /** Number within the session, from 0; never used twice. */
   readonly id: number;
   readonly targetId: string;
-  /** The target that opened it, by a link or its script. */
-  readonly openerId: string | undefined;
   readonly url: string;
   /** Chrome tells of a new one late: `refresh` first where it matters. */
   readonly title: string;
@@ -39,6 +37,8 @@ export type Pages = {
   readonly active: Page | undefined;
   /** Each page that is open, at once, and each that opens. Gives what stops it. */
   onPage(listener: (page: Page) => void): () => void;
+  /** Whenever a page has opened a window, by a link or its script: before that one is attached. */
+  onWindow(listener: () => void): () => void;
   /** Whenever a page opens, closes, becomes active, or changes its address or title. */
   onChange(listener: () => void): () => void;
   /**
@@ -58,14 +58,8 @@ export type Pages = {
 };
 
 type Preparation = (page: Page) => Promise<unknown>;
-type Target = {
-  targetId: string;
-  type: string;
-  subtype?: string;
-  openerId?: string;
-  url: string;
-  title: string;
-};
+type Target = Record<'targetId' | 'type' | 'url' | 'title', string> &
+  Partial<Record<'subtype' | 'openerId', string>>;
 type Known = { -readonly [key in keyof Page]: Page[key] } & { end(): void };
 type Attachment = { sessionId: string; targetInfo: Target; waitingForDebugger: boolean };
 
@@ -90,6 +84,7 @@ class PageList implements Pages {
   readonly #ids = new Map<string, number>(); // by target
   readonly #open = new Map<string, Known>(); // by session
   readonly #onPages = new Set<(page: Page) => void>();
+  readonly #onWindows = new Set<() => void>();
   readonly #onChanges = new Set<() => void>();
   readonly #preparations: Preparation[] = [];
   /** Targets whose attachment is under way. */
@@ -127,6 +122,11 @@ class PageList implements Pages {
     this.#onPages.add(listener);
     for (const page of this.#open.values()) listener(page);
     return () => void this.#onPages.delete(listener);
+  }
+
+  onWindow(listener: () => void): () => void {
+    this.#onWindows.add(listener);
+    return () => void this.#onWindows.delete(listener);
   }
 
   onChange(listener: () => void): () => void {
@@ -167,6 +167,7 @@ class PageList implements Pages {
    * it run (seen with Chromium 153; nobody does for a person in a live view).
    */
   #appear(target: Target): void {
+    if (target.openerId !== undefined) for (const listener of this.#onWindows) listener();
     if (this.#preparations.length === 0) void this.#attach(target);
   }
 
@@ -227,14 +228,14 @@ function openPage(
   { sessionId, targetInfo }: Pick<Attachment, 'sessionId' | 'targetInfo'>,
   id: number,
 ): Known {
-  const { targetId, openerId, url, title } = targetInfo;
+  const { targetId, url, title } = targetInfo;
   const { end, ...session } = openTargetSession(pipe, sessionId);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const finish = (): void => {
     end();
     resolve();
   };
-  return { id, targetId, openerId, url, title, session, closed, end: finish };
+  return { id, targetId, url, title, session, closed, end: finish };
 }
 
 /** Settles with it, whatever came of it, or after 2 s. */

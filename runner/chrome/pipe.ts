@@ -106,8 +106,7 @@ export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
   const read = (bytes: Buffer): void => {
     heardBytes += bytes.length;
     try {
-      split(bytes);
-      pace.read();
+      if (split(bytes)) pace.read();
     } catch {
       // no Chrome of ours writes that, but an exploited one: its pipe is closed, which ends it
       fromChrome.destroy();
@@ -182,13 +181,14 @@ export function cdpSessionOf(raw: Buffer): string | undefined {
 }
 
 /**
- * Cuts a stream of bytes at NULs. The parts of a long message are joined once, when its end has
- * come. Of one that is too long nothing is kept: `skip` gets its last bytes when it is over.
+ * Cuts a stream of bytes at NULs; gives whether the last message is whole. The parts of a long one
+ * are joined once, when its end has come. Of one that is too long nothing is kept: `skip` gets its
+ * last bytes when it is over.
  */
 export function splitter(
   receive: (message: Buffer) => void,
   { skip, maxBytes = MESSAGE_MAX_BYTES }: { skip(tail: Buffer): void; maxBytes?: number },
-): (bytes: Buffer) => void {
+): (bytes: Buffer) => boolean {
   let parts: Buffer[] = [];
   let held = 0; // bytes of the message that has begun
   const keep = (bytes: Buffer): void => {
@@ -210,6 +210,7 @@ export function splitter(
       else receive(message);
     }
     if (start < bytes.length) keep(bytes.subarray(start));
+    return held === 0;
   };
 }
 

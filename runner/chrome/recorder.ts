@@ -9,9 +9,11 @@
  * are the same.
  *   live --80 % of the pictures possible in 2 s--> sparing --two equal pictures--> live
  *
- * A page that opens a window stands still until its client lets that one run, as Playwright and
- * Puppeteer do, and meanwhile Chrome dims it and says so across it: no picture is taken then.
- *   live, sparing --opens a window--> still --runs again--> live
+ * A client that waits for new windows, as Playwright and Puppeteer do, holds all pages of the
+ * window's process until it lets that one run. Chrome dims them meanwhile, says so across them, and
+ * gives that picture out for good where the window then covers the page. So none is taken before
+ * the page runs, and none of a page that is covered then, until it is seen again.
+ *   live, sparing --a window opens--> still --runs, or after 5 s--> live
  * Nothing of it shows in the page, nor to a client's own screencast.
  */
 import type { TargetSession } from './attached.ts';
@@ -30,8 +32,10 @@ const SPARING_MS = 250;
 const IN_FLIGHT_MAX = 3;
 /** Ours: a client lets a new window run after a round trip or two, on a busy machine too. */
 const STILL_MS = 5_000;
-/** A world of our own, where the page's script has changed nothing. */
-const WORLD = 'recorder';
+/** Ours: by then the page has been drawn as it is, or the window has covered it. */
+const SETTLED_MS = 200;
+/** Where the page's script has changed nothing. Clients see the name. */
+const WORLD = 'tabern';
 
 export type Picture = {
   jpeg: Buffer;
@@ -40,8 +44,8 @@ export type Picture = {
 };
 
 export type Recorder = {
-  /** Its page has opened a window. */
-  opened(): void;
+  /** A window has opened, which may hold the page. */
+  hold(): void;
   stop(): void;
 };
 
@@ -67,39 +71,53 @@ class Capture implements Recorder {
   #captures = 0;
   #waiting = 0; // pictures of this capture that are not acknowledged
   #mayLack = false; // one was dropped, perhaps
-  #windows = 0; // that have opened and may hold the page
+  #holds = 0; // windows that may hold the page
+  #wasHeld = false; // and has not been seen since
+  #isStale = false; // what Chrome gives out is from then
+  #deadline: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ targetId, session }: Page, options: Options) {
     this.#frameId = targetId; // Chrome gives a page and its main frame one name
     this.#session = session;
     this.#options = options;
-    this.#off = session.on('Page.screencastFrame', ({ data, sessionId }) => {
-      this.#take(String(data), sessionId);
-    });
+    const offs = [
+      session.on('Page.screencastFrame', ({ data, sessionId }) => {
+        this.#take(String(data), sessionId);
+      }),
+      session.on('Page.screencastVisibilityChanged', ({ visible }) => {
+        this.#show(visible === true);
+      }),
+    ];
+    this.#off = () => {
+      for (const off of offs) off();
+    };
     this.#start();
   }
 
-  opened(): void {
+  hold(): void {
     if (this.#mode === 'over') return;
-    this.#mode = 'still';
-    this.#windows += 1;
-    this.#captures += 1; // what came before is acknowledged no more
-    clearTimeout(this.#timer);
-    this.#tell('stopScreencast');
-    const goOn = (): void => {
-      this.#windows -= 1;
-      if (this.#windows > 0 || this.#mode !== 'still') return;
-      this.#mode = 'live';
-      this.#start();
+    this.#holds += 1;
+    if (this.#mode !== 'still') {
+      this.#mode = 'still';
+      this.#captures += 1; // what came before is acknowledged no more
+      clearTimeout(this.#timer);
+      this.#tell('stopScreencast');
+      this.#deadline = setTimeout(() => this.#goOn(), STILL_MS).unref();
+    }
+    const release = (): void => {
+      this.#holds -= 1;
+      if (this.#holds === 0) this.#goOn();
     };
-    this.#untilItRuns().then(goOn, goOn); // rejects when the page is gone, or hangs
+    const settle = (): void => void setTimeout(release, SETTLED_MS).unref();
+    this.#untilItRuns().then(settle, settle); // rejects when the page is gone, or hangs
   }
 
   stop(): void {
     if (this.#mode === 'over') return;
     this.#mode = 'over';
     clearTimeout(this.#timer);
+    clearTimeout(this.#deadline);
     this.#off();
     this.#tell('stopScreencast');
   }
@@ -107,6 +125,10 @@ class Capture implements Recorder {
   #take(data: string, sessionId: unknown): void {
     const isUnasked = this.#mode === 'sparing' && !this.#isShooting;
     if (this.#mode === 'over' || this.#mode === 'still' || isUnasked) return;
+    if (this.#isStale) {
+      this.#tell('screencastFrameAck', { sessionId });
+      return;
+    }
     const at = this.#options.now();
     const isSame = data === this.#last;
     if (!isSame) this.#options.onPicture({ jpeg: Buffer.from(data, 'base64'), at });
@@ -139,6 +161,28 @@ class Capture implements Recorder {
       if (this.#waiting === 0 && this.#mayLack) this.#later(() => this.#renew(), FRAME_MS);
     };
     setTimeout(release, FRAME_MS).unref();
+  }
+
+  #goOn(): void {
+    if (this.#mode !== 'still') return;
+    clearTimeout(this.#deadline);
+    this.#mode = 'live';
+    this.#wasHeld = true;
+    this.#start();
+  }
+
+  #show(isVisible: boolean): void {
+    if (!isVisible) {
+      this.#isStale ||= this.#wasHeld;
+      return;
+    }
+    this.#wasHeld = false;
+    if (!this.#isStale) return;
+    const renew = (): void => {
+      this.#isStale = false;
+      if (this.#mode === 'live') this.#renew();
+    };
+    setTimeout(renew, SETTLED_MS).unref(); // it is not drawn yet
   }
 
   #renew(): void {

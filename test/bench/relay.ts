@@ -41,7 +41,7 @@ const START_LIMIT_MS = 30_000;
 /** Of a relay's process, and of the log that it kept. */
 type Used = { cpuMs: number; entries: number; bytes: number; compressed: number };
 type Started = AsyncDisposable & { url: string; used?(): Promise<Used> };
-/** By measure: milliseconds each; of the pipelined and the large, per second of each round. */
+/** By measure: milliseconds each; of the pipelined and the large, how many in a second. */
 type Figures = Record<Measure, number[]>;
 type Measure = 'evaluate' | 'pipelined' | 'large' | PageKind;
 type PageKind = 'page' | 'securePage' | 'farPage';

@@ -9,7 +9,7 @@ import { must } from '../../proto/must.ts';
 import { ended, invoke, publish } from '../support/functions.ts';
 import { openJudged } from '../support/judged.ts';
 import { until } from '../support/poll.ts';
-import { familyOf, processesNaming } from '../support/processes.ts';
+import { familyOf, processesNaming, signalAll } from '../support/processes.ts';
 import { boot } from '../support/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -32,9 +32,7 @@ start('the printed line works, and a SIGTERM for npm alone ends the whole servic
   const env = { PATH, HOME, TABERN_DATA: dataDir, TABERN_PORT: '0' };
   const npm = spawn('npm', ['start'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] });
   await using cleanup = new AsyncDisposableStack();
-  cleanup.defer(() => {
-    for (const { pid } of processesNaming(dataDir)) process.kill(pid, 'SIGKILL');
-  });
+  cleanup.defer(() => signalAll(processesNaming(dataDir), 'SIGKILL'));
   let printed = '';
   npm.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
@@ -59,7 +57,7 @@ start('Ctrl-C, which a terminal sends to the whole group, lets what runs finish'
   await until(async () => (await stack.call(path))['status'] === 'RUNNING', LIMIT_MS);
   const [service, ...others] = familyOf(stack.pid);
   const inGroup = others.filter(({ group }) => group === must(service, 'service').group);
-  for (const { pid } of inGroup) process.kill(pid, 'SIGINT');
+  signalAll(inGroup, 'SIGINT');
   await stack.kill('SIGINT');
   await stack.restart();
   const { status, results, cause } = await ended(stack, id);

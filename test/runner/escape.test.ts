@@ -10,7 +10,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ended, invoke, publish } from '../support/functions.ts';
 import { until } from '../support/poll.ts';
-import { familyOf, type Process } from '../support/processes.ts';
+import { familyOf, type Process, signalAll } from '../support/processes.ts';
 import { boot, type Stack } from '../support/stack.ts';
 
 const attacks = suite('runner/escape');
@@ -122,7 +122,7 @@ attacks('a browser or a host that is lost under a handler is told as what it is'
     const { id } = await invoke(stack, functions['wait'] ?? '', scene.params);
     await waiting(stack, id);
     // spares and the one that is used look alike: all of them go
-    for (const { pid } of familyOf(runner).filter(victim)) process.kill(pid, 'SIGKILL');
+    signalAll(familyOf(runner).filter(victim), 'SIGKILL');
     const { cause } = await ended(stack, id);
     assert.is(cause?.code, code);
     assert.match(String(cause?.message), message);

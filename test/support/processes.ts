@@ -43,6 +43,17 @@ export function processesNaming(text: string): Process[] {
   });
 }
 
+/** To each that is still there: the end of one may be that of others. */
+export function signalAll(wanted: readonly Process[], signal: NodeJS.Signals): void {
+  for (const { pid } of wanted) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
+
 /** Whether the pid is of a live process. A zombie is not. */
 export function isRunning(pid: number): boolean {
   return processOf(pid) !== undefined;

@@ -30,7 +30,7 @@ async function openLab(restMs?: number) {
     own.read();
   });
   return {
-    ...{ pace: own, heard },
+    ...{ pace: own, heard, reader, chrome },
     async hear(message: string): Promise<void> {
       const before = heard.length;
       chrome.write(message);
@@ -90,6 +90,26 @@ for (const answer of ['{"id":1,"result":{}}', '{"error":{"message":"gone"},"id":
     await lab.hearNothing(NEWS);
   });
 }
+
+pace('what we ask meanwhile makes nobody wait for an answer that takes long', async () => {
+  using lab = await openLab(FOREVER_MS);
+  lab.pace.asked();
+  const asked = performance.now();
+  await until(() => performance.now() - asked > 100);
+  lab.pace.asked();
+  await lab.hear('{"id":2,"result":{}}');
+  await lab.hear(NEWS);
+  await lab.hearNothing(NEWS);
+});
+
+pace('who disposes of it while it rests still hears the end', async () => {
+  using lab = await openLab(FOREVER_MS);
+  await lab.hear(NEWS);
+  lab.chrome.end(OTHER);
+  lab.pace[Symbol.dispose]();
+  await once(lab.reader, 'end');
+  assert.equal(lab.heard, [NEWS, OTHER]);
+});
 
 pace('an answer that takes long is not waited for', async () => {
   using lab = await openLab(FOREVER_MS);

@@ -1,9 +1,11 @@
 /** Messages between NULs: cut, matched, routed. */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cdpSessionOf, OWN_IDS, openPipe, splitter } from '../../../runner/chrome/pipe.ts';
+import { until } from '../../support/poll.ts';
 
 const pipe = suite('runner/chrome/pipe');
 const SESSION = '0123456789ABCDEF0123456789ABCDEF';
@@ -130,6 +132,56 @@ pipe('a session goes to who claimed it, raw; others see nothing', async () => {
   assert.equal(got, [message]);
   assert.equal(events, ['T.t']);
 });
+
+pipe(
+  'after news alone reading rests, until something is asked; never within a message',
+  async () => {
+    // what its stdin is told comes back as what Chrome says
+    const child = spawn('sh', ['-c', 'exec cat >&4'], {
+      stdio: ['pipe', 'ignore', 'inherit', 'pipe', 'pipe'],
+    });
+    const [stdin, , , toChrome, fromChrome] = child.stdio as Ends;
+    using _ = { [Symbol.dispose]: () => void child.kill() };
+    const stops = stopsOf(fromChrome);
+    const pipe = openPipe(toChrome, fromChrome);
+    const heard: string[] = [];
+    pipe.claim(SESSION, (raw) => heard.push(raw.toString()));
+    const news = `{"method":"Network.dataReceived","params":{},${SESSION_TAIL}`;
+    const event = `{"method":"Page.loadEventFired","params":{},${SESSION_TAIL}`;
+    const hear = async (text: string, messages: number): Promise<void> => {
+      stdin.write(text);
+      await until(() => heard.length === messages);
+    };
+    await hear(`${event}\0`, 1);
+    assert.is(stops(), 0);
+    await hear(`${news}\0`, 2);
+    assert.is(stops(), 1);
+    pipe.write('{}');
+    await hear(`${news}\0`, 3);
+    assert.is(stops(), 1, 'an answer is awaited');
+    await hear(`{"id":1,"result":{},${SESSION_TAIL}\0`, 4);
+    await hear(`${news}\0${news.slice(0, 20)}`, 5);
+    assert.is(stops(), 1, 'a message is not whole');
+    await hear(`${news.slice(20)}\0`, 6);
+    assert.is(stops(), 2);
+    stdin.end();
+    await once(child, 'close');
+  },
+);
+
+type Ends = [Writable, null, null, Writable, Readable] & ChildProcess['stdio'];
+
+/** How often Node stopped to read it. */
+function stopsOf(stream: Readable): () => number {
+  const inside = (stream as unknown as { _handle: { readStop(): number } })._handle;
+  const readStop = inside.readStop.bind(inside);
+  let count = 0;
+  inside.readStop = () => {
+    count += 1;
+    return readStop();
+  };
+  return () => count;
+}
 
 pipe('reading stops while anyone pauses it', () => {
   const { fromChrome, pipe } = ends();

@@ -1,27 +1,19 @@
-/** When pictures are taken: with a session that says what Chrome would, and with Chrome. */
+/** When pictures are taken, with a session that says what Chrome would; held.test.ts has Chrome. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { must } from '../../../proto/must.ts';
-import { attach, type TargetSession } from '../../../runner/chrome/attached.ts';
-import { openPages, type Page } from '../../../runner/chrome/pages.ts';
+import type { TargetSession } from '../../../runner/chrome/attached.ts';
+import type { Page } from '../../../runner/chrome/pages.ts';
 import { jpegSize, startRecorder } from '../../../runner/chrome/recorder.ts';
-import { openLab, until } from './lab.ts';
-import { openRaw } from './raw.ts';
+import { until } from './lab.ts';
 
 const test = suite('runner/chrome/recorder');
-/** When the page has loaded and been drawn. */
-const DRAWN = `new Promise((done) => {
-  const drawn = () => requestAnimationFrame(() => requestAnimationFrame(done));
-  if (document.readyState === 'complete') drawn();
-  else addEventListener('load', drawn);
-})`;
 
 function openBench() {
   const calls: string[] = [];
   const pictures: string[] = [];
   const closing = Promise.withResolvers<void>();
   const running: PromiseWithResolvers<void>[] = [];
-  let listener: ((params: Record<string, unknown>) => void) | undefined;
+  const listeners = new Map<string, (params: Record<string, unknown>) => void>();
   let at = 0;
   const session: TargetSession = {
     async call(method) {
@@ -33,11 +25,9 @@ function openBench() {
       }
       return {};
     },
-    on(_, added) {
-      listener = added;
-      return () => {
-        listener = undefined;
-      };
+    on(method, added) {
+      listeners.set(method, added);
+      return () => void listeners.delete(method);
     },
     once: async () => ({}),
   };
@@ -52,7 +42,11 @@ function openBench() {
     /** A picture from Chrome, so long after the last. */
     say(text: string, afterMs = 10) {
       at += afterMs;
-      listener?.({ data: Buffer.from(text).toString('base64'), sessionId: 1 });
+      const data = Buffer.from(text).toString('base64');
+      listeners.get('Page.screencastFrame')?.({ data, sessionId: 1 });
+    },
+    see(visible: boolean) {
+      listeners.get('Page.screencastVisibilityChanged')?.({ visible });
     },
     called: (name: string, times: number) =>
       until(() => count(name) >= times, `${times} times ${name}`),
@@ -100,11 +94,11 @@ test('a page that draws without end is shot one by one, until two are the same',
   bench.recorder.stop();
 });
 
-test('of a page that its new windows hold no picture is taken until it runs again', async () => {
+test('of a page that new windows hold no picture is taken until it runs again', async () => {
   const bench = openBench();
   bench.say('one');
-  bench.recorder.opened();
-  bench.recorder.opened();
+  bench.recorder.hold();
+  bench.recorder.hold();
   await bench.called('Runtime.evaluate', 2);
   bench.say('dimmed');
   const [first, second] = bench.running;
@@ -114,59 +108,40 @@ test('of a page that its new windows hold no picture is taken until it runs agai
   assert.is(bench.count('start'), 1);
   second?.reject(new Error('the answer did not come in time'));
   await bench.called('start', 2);
+  bench.see(true);
   bench.say('two');
   await bench.called('screencastFrameAck', 1);
   assert.equal(bench.pictures, ['one', 'two']);
   bench.recorder.stop();
 });
 
+test('a page that its window has covered gives no picture until it is seen', async () => {
+  const bench = openBench();
+  bench.see(false);
+  bench.say('one that was never held');
+  bench.recorder.hold();
+  await bench.called('Runtime.evaluate', 1);
+  bench.running[0]?.resolve();
+  await bench.called('start', 2);
+  bench.see(false);
+  bench.say('dimmed');
+  bench.see(true);
+  bench.say('dimmed still');
+  await bench.called('start', 3);
+  bench.see(true);
+  bench.say('two');
+  assert.equal(bench.pictures, ['one that was never held', 'two']);
+  bench.recorder.stop();
+});
+
 test('one that is stopped while its page is held does not begin again', async () => {
   const bench = openBench();
-  bench.recorder.opened();
+  bench.recorder.hold();
   await bench.called('Runtime.evaluate', 1);
   bench.recorder.stop();
   bench.running[0]?.resolve();
   await bench.running[0]?.promise;
   assert.is(bench.count('start'), 1);
-});
-
-test('what Chrome says across a page that waits for its window is in no picture', async () => {
-  await using lab = await openLab({ allow: ['127.0.0.1/32'] });
-  const pages = await openPages(lab.chrome);
-  const page = must(pages.active, 'a page');
-  const client = await openRaw(lab.connectUrl);
-  const holding = { autoAttach: true, flatten: true, waitForDebuggerOnStart: true };
-  await client.call('Target.setAutoAttach', holding);
-  const attachments = () =>
-    client.said.filter((text) => text.startsWith('{"method":"Target.attachedToTarget"'));
-  const sessionOf = (text = '') => String(JSON.parse(text).params.sessionId);
-  const own = sessionOf(attachments()[0]);
-  await client.call('Page.navigate', { url: lab.siteUrl }, own);
-  await client.call('Runtime.evaluate', { expression: DRAWN, awaitPromise: true }, own);
-
-  const pictures: string[] = [];
-  const onPicture = ({ jpeg }: { jpeg: Buffer }) => void pictures.push(jpeg.toString('base64'));
-  const recorder = startRecorder(page, { now: Date.now, onPicture });
-  pages.onPage(({ openerId }) => openerId === page.targetId && recorder.opened());
-  await using witness = await attach(lab.chrome.pipe, page.targetId);
-  const seen: string[] = [];
-  witness.on('Page.screencastFrame', ({ data }) => seen.push(String(data)));
-  await witness.call('Page.startScreencast', { format: 'jpeg' });
-  await until(() => pictures.length > 0 && seen.length > 0, 'the page as it is');
-
-  const before = [pictures.length, seen.length];
-  const opening = client.call('Runtime.evaluate', { expression: 'void open("/popup")' }, own);
-  await until(() => seen.length > Number(before[1]), 'the dimmed page');
-  assert.is(pictures.length, before[0]);
-  await until(() => attachments().length > 1, 'the window');
-  await client.call('Runtime.runIfWaitingForDebugger', {}, sessionOf(attachments()[1]));
-  await opening;
-  await client.call('Page.bringToFront', {}, own);
-  const expression = 'document.body.style.background = "lime"';
-  await client.call('Runtime.evaluate', { expression }, own);
-  await until(() => pictures.length > Number(before[0]), 'the page as it is now');
-  recorder.stop();
-  client.socket.close();
 });
 
 test('one that is stopped, or whose page is gone, takes nothing more', async () => {
