@@ -7,6 +7,8 @@
 const FINAL_CODES = [1000, 1001, 1003, 1007, 1008, 1009];
 const RETRY_FIRST_MS = 250;
 const RETRY_MAX_MS = 5_000;
+/** What is still meant when the line is there again; a key or a click of before is not. */
+const LASTING = ['navigate', 'history', 'reload', 'tab'];
 
 /**
  * `on` is told: `message` each JSON message, `picture` each picture, `open`, `broken` when it is
@@ -16,6 +18,7 @@ export function openConnection(query, on) {
   const address = viewAddress(query);
   let socket;
   let retryMs = RETRY_FIRST_MS;
+  let wish; // the last that was asked for while there was no line
 
   const retry = () => {
     on.broken();
@@ -38,6 +41,8 @@ export function openConnection(query, on) {
     socket.onopen = () => {
       retryMs = RETRY_FIRST_MS;
       on.open();
+      if (wish !== undefined) socket.send(wish);
+      wish = undefined;
     };
     socket.onmessage = ({ data }) => {
       if (typeof data === 'string') on.message(JSON.parse(data));
@@ -48,7 +53,9 @@ export function openConnection(query, on) {
   connect();
   return {
     send(message) {
-      if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+      const text = JSON.stringify(message);
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+      else if (LASTING.includes(message.type)) wish = text;
     },
   };
 }

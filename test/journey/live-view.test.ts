@@ -116,6 +116,25 @@ journey('the frame has tabs and an address bar; navbar=false has none', async ()
   await browser.close();
 });
 
+journey('an address that is entered before the line is there is gone to when it is', async () => {
+  await using site = await startSite();
+  await using stack = await boot();
+  await using person = await openPerson();
+  const { browser, page, view } = await startLive(stack);
+  const line = Promise.withResolvers<void>();
+  await person.page.routeWebSocket(/\/view\?/, async (socket) => {
+    await line.promise;
+    socket.connectToServer();
+  });
+  await person.page.goto(view.debuggerUrl);
+  const address = person.page.locator('#address');
+  await address.fill(site.url);
+  await address.press('Enter');
+  line.resolve();
+  await page.waitForURL(`${site.url}/`);
+  await browser.close();
+});
+
 journey('each open tab has its own links', async () => {
   await using stack = await boot();
   await using person = await openPerson();
