@@ -13,6 +13,11 @@ const CONNECTIONS_MAX = 8;
 const POOLS_MAX = 500;
 /** In milliseconds, DNS included. Source: spec/webhooks.md 3.5. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * Of one address, when there are several. Ours: Node's 250 ms are less than a distant receiver
+ * takes, or this process when it is busy, and it goes back to none.
+ */
+const ATTEMPT_TIMEOUT_MS = 2_000;
 /** In milliseconds: shorter than the usual 5 s of servers, so that we are the side that closes. */
 const KEEP_ALIVE_MS = 4_000;
 /** In bytes, of an answer's headers. Source: spec/webhooks.md 3.5. */
@@ -94,6 +99,7 @@ function guardedConnector(
     timeout: CONNECT_TIMEOUT_MS,
     allowH2: false,
     autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
   } as buildConnector.BuildOptions);
   return (options, answer) => {
     connect(options, (...[error, socket]) => {

@@ -13,6 +13,11 @@ import { tunnelThrough } from './upstream.ts';
 
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
+ * Of one address, when there are several. Ours: Node's 250 ms are less than a site on the other
+ * side of the world takes, or this process when it is busy, and it goes back to none.
+ */
+const ATTEMPT_TIMEOUT_MS = 3_000;
+/**
  * Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are
  * judged alike.
  */
@@ -124,7 +129,11 @@ function whereTo({ host, port, addresses }: Address) {
       addresses.map((address) => ({ address, family: isIP(address) })),
     );
   };
-  return { host, port, lookup, autoSelectFamily: true };
+  const attempts = {
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
+  };
+  return { host, port, lookup, ...attempts };
 }
 
 /** Without the brackets of an IPv6 literal. */
