@@ -122,7 +122,7 @@ settings('frames and fetches go where they like', async () => {
     expression: `fetch('${outside}/fetched', { mode: 'no-cors' })`,
     awaitPromise: true,
   });
-  assert.ok(lab.asked.includes('/frame'));
+  await until(() => lab.asked.includes('/frame'));
   assert.ok(lab.asked.includes('/fetched'));
   await client.close();
 });
