@@ -27,7 +27,10 @@ export type Pace = Disposable & {
 /** What Node's sockets have within and no stream promises: without it there is no rest. */
 type Inside = { _handle?: { readStart?(): unknown; readStop?(): unknown } };
 
-export function openPace(fromChrome: Readable, restMs = REST_MS): Pace {
+type Options = { restMs?: number; now?: () => number };
+
+export function openPace(fromChrome: Readable, options: Options = {}): Pace {
+  const { restMs = REST_MS, now = () => performance.now() } = options;
   /** When; an answer is taken for that to the last, as what takes long lies behind. */
   let unanswered: number[] = [];
   let isNewsOnly = true;
@@ -42,14 +45,14 @@ export function openPace(fromChrome: Readable, restMs = REST_MS): Pace {
     inside()?.readStart?.();
   };
   const isAwaited = (): boolean => {
-    const last = unanswered.at(-1) ?? -ASKED_LATELY_MS;
-    if (performance.now() - last < ASKED_LATELY_MS) return true;
+    const last = unanswered.at(-1) ?? Number.NEGATIVE_INFINITY;
+    if (now() - last < ASKED_LATELY_MS) return true;
     unanswered = [];
     return false;
   };
   return {
     asked() {
-      unanswered.push(performance.now());
+      unanswered.push(now());
       goOn();
     },
     heard(message) {

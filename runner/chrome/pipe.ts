@@ -60,12 +60,15 @@ type Answer = {
 };
 
 /** `toChrome` is Chrome's fd 3, `fromChrome` its fd 4. */
-export function openPipe(toChrome: Writable, fromChrome: Readable): Pipe {
+export function openPipe(
+  toChrome: Writable,
+  fromChrome: Readable,
+  pace = openPace(fromChrome),
+): Pipe {
   const waiters = new Map<number, Waiter>();
   const listeners = new Map<string, { receive(raw: Buffer): void; onTooLong?: () => void }>();
   const onEvents = new Set<(event: CdpEvent) => void>();
   const pausers = new Set<object>();
-  const pace = openPace(fromChrome);
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   let nextId = OWN_IDS;
   let isOpen = true;

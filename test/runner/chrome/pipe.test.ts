@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openPace } from '../../../runner/chrome/pace.ts';
 import { cdpSessionOf, OWN_IDS, openPipe, splitter } from '../../../runner/chrome/pipe.ts';
 import { until } from '../../support/poll.ts';
 
@@ -134,7 +135,7 @@ pipe('a session goes to who claimed it, raw; others see nothing', async () => {
 });
 
 pipe(
-  'after news alone reading rests, until something is asked; never within a message',
+  'after news alone reading rests, but not while an answer is awaited or within a message',
   async () => {
     // what its stdin is told comes back as what Chrome says
     const child = spawn('sh', ['-c', 'exec cat >&4'], {
@@ -143,7 +144,7 @@ pipe(
     const [stdin, , , toChrome, fromChrome] = child.stdio as Ends;
     using _ = { [Symbol.dispose]: () => void child.kill() };
     const stops = stopsOf(fromChrome);
-    const pipe = openPipe(toChrome, fromChrome);
+    const pipe = openPipe(toChrome, fromChrome, openPace(fromChrome, { now: () => 0 }));
     const heard: string[] = [];
     pipe.claim(SESSION, (raw) => heard.push(raw.toString()));
     const news = `{"method":"Network.dataReceived","params":{},${SESSION_TAIL}`;
