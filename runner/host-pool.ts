@@ -51,10 +51,12 @@ export class HostPool {
   /** Starts under way: a second run of a project waits for the first one's host. */
   readonly #starting = new Map<string, Promise<Entry>>();
   #sparesStarting = 0;
+  /** Processes that are not up yet. */
+  readonly #starts = new Set<Promise<unknown>>();
   /** Runs while hosts are in use. */
   #inUse: NodeJS.Timeout | undefined;
   #count = 0;
-  #isClosed = false;
+  readonly #ending = new AbortController();
 
   constructor(options: HostsOptions) {
     this.#options = options;
@@ -108,10 +110,11 @@ export class HostPool {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#ending.abort(new Error('the runner is ending'));
     clearTimeout(this.#inUse);
     for (const { idle } of this.#entries) clearTimeout(idle);
     for (const host of this.#alive) host.kill('the runner is ending');
+    await Promise.allSettled(this.#starts);
     await Promise.all([...this.#alive].map((host) => host.ended));
   }
 
@@ -137,20 +140,34 @@ export class HostPool {
     return started;
   }
 
-  async #start(): Promise<HostProcess> {
-    if (this.#isClosed) throw new Error('the runner is ending');
+  #start(): Promise<HostProcess> {
+    const start = this.#startOne();
+    this.#starts.add(start);
+    const forget = (): void => void this.#starts.delete(start);
+    start.then(forget, forget);
+    return start;
+  }
+
+  async #startOne(): Promise<HostProcess> {
+    const { signal } = this.#ending;
+    signal.throwIfAborted();
     const { jail, runtime, isolation = 'warm', outlet, log, runDir } = this.#options;
     const { memoryMaxBytes = MEMORY_MAX_BYTES } = this.#options;
     this.#count += 1;
     const dir = join(runDir, `h${this.#count}`);
-    const host = await startHost({ jail, runtime, isolation, outlet, log, dir, memoryMaxBytes });
+    const own = { jail, runtime, isolation, outlet, log, dir, memoryMaxBytes };
+    const host = await startHost({ ...own, signal });
     this.#alive.add(host);
     void host.ended.then(() => {
       this.#alive.delete(host);
       const at = this.#spares.indexOf(host);
       if (at >= 0) this.#spares.splice(at, 1);
     });
-    if (this.#isClosed) host.kill('the runner is ending');
+    if (signal.aborted) {
+      host.kill(signal.reason.message);
+      await host.ended;
+      throw signal.reason;
+    }
     return host;
   }
 
@@ -162,7 +179,7 @@ export class HostPool {
 
   /** Starts what is missing of the spares, in the background. */
   #refill(): void {
-    const isWanted = () => !this.#isClosed && this.#inUse !== undefined;
+    const isWanted = () => !this.#ending.signal.aborted && this.#inUse !== undefined;
     while (isWanted() && this.#spares.length + this.#sparesStarting < this.#options.spares) {
       this.#sparesStarting += 1;
       this.#start()
@@ -171,7 +188,7 @@ export class HostPool {
           if (!isWanted()) host.kill('nobody asks for hosts');
         })
         .catch((error: unknown) => {
-          if (this.#isClosed) return;
+          if (this.#ending.signal.aborted) return;
           this.#options.log.error({ error: String(error) }, 'a spare function host did not start');
           setTimeout(() => this.#refill(), SPARE_RETRY_MS).unref();
         })

@@ -37,6 +37,8 @@ export type HostOptions = {
   dir: string;
   outlet: Outlet | undefined;
   memoryMaxBytes: number;
+  /** Ends a start under way; whoever wants an end after it kills the host. */
+  signal: AbortSignal;
   log: Log;
 };
 
@@ -56,7 +58,7 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   const ended = jailed.exited.then(release);
   try {
     const parts = { jailed, ways, dir, log: options.log, broker: ways.broker, ended };
-    return await connected(parts);
+    return await connected(parts, options.signal);
   } catch (error) {
     jailed.kill();
     await ended;
@@ -68,7 +70,7 @@ type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail' | 'memor
   ways: Ways;
 };
 
-async function connected(parts: Parts): Promise<HostProcess> {
+async function connected(parts: Parts, signal: AbortSignal): Promise<HostProcess> {
   const { jailed, ways, log } = parts;
   const { stdout, stderr } = jailed.child;
   const tails = [stdout, stderr].map((stream) => stream && keepTail(stream, TAIL_BYTES));
@@ -80,7 +82,8 @@ async function connected(parts: Parts): Promise<HostProcess> {
     );
   });
   early.catch(() => {}); // it may also end after the start, when nobody waits here any more
-  const over = AbortSignal.timeout(START_TIMEOUT_MS);
+  const over = AbortSignal.any([AbortSignal.timeout(START_TIMEOUT_MS), signal]);
+  over.throwIfAborted();
   const socket = await Promise.race([ways.control(jailed.child, over), early]);
   const { pid } = jailed.child;
   const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));

@@ -1,5 +1,5 @@
 /** When there are spares, in the real jail. What a host does is in hosts.test.ts. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -19,6 +19,7 @@ async function openPool(options: { spares: number; sparesKeptMs?: number }) {
   const pool = new HostPool({ jail, runtime: node(), runDir, log, ...options });
   return {
     pool,
+    runDir,
     async [Symbol.asyncDispose]() {
       await pool.close();
       await rm(runDir, { recursive: true, force: true });
@@ -56,6 +57,21 @@ test('a use is forgotten after its time: what starts later leaves no spare', asy
   await using yard = await openPool({ spares: 1, sparesKeptMs: 1 });
   await yard.pool.fresh(); // takes longer
   assert.is(yard.pool.processes(), 1);
+});
+
+test('the end waits for what still starts, and nothing is left of it', async () => {
+  await using yard = await openPool({ spares: 1 });
+  await yard.pool.fresh();
+  const asked = [yard.pool.fresh(), yard.pool.fresh()].map((host) =>
+    host.then(
+      () => 'a host',
+      (error: Error) => error.message,
+    ),
+  );
+  await yard.pool.close();
+  assert.equal(await readdir(yard.runDir), []);
+  assert.equal(await Promise.all(asked), Array(2).fill('the runner is ending'));
+  assert.is(yard.pool.processes(), 0);
 });
 
 test.run();
