@@ -25,10 +25,13 @@ const CDP = `const socket = new WebSocket(ctx.session.connectUrl);
   const go = async (url) => {
     const { errorText } = await page('Page.navigate', { url });
     if (errorText) throw new Error(errorText);
-    const { result } = await page('Runtime.evaluate', { expression: 'document.body.innerText' });
-    const isRefusal = /^$|ERR_|is not reachable from here/.test(result.value);
-    if (isRefusal) throw new Error(result.value || 'an empty page');
-    return result.value;
+    const expression = "location.href !== 'about:blank' && document.readyState === 'complete' " +
+      '&& document.body.innerText';
+    let text = false; // the navigation is answered before the document is there
+    while (text === false) text = (await page('Runtime.evaluate', { expression })).result.value;
+    const isRefusal = /^$|ERR_|is not reachable from here/.test(text);
+    if (isRefusal) throw new Error(text || 'an empty page');
+    return text;
   };
   const run = async (expression) => {
     const options = { expression, awaitPromise: true, returnByValue: true };
