@@ -64,14 +64,15 @@ export function openEncoder(options: Options): Encoder {
   let running: Promise<Running> | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let idle: NodeJS.Timeout | undefined;
+  /** The last one and those before it. */
+  let stopped: Promise<unknown> = Promise.resolve();
   let isOver = false;
 
   const stop = async (): Promise<void> => {
-    const ending = running;
+    const ending = running?.then(({ chrome }) => end(chrome));
     running = undefined;
-    const started = await ending?.catch(() => undefined); // whoever waited for it was told
-    started?.chrome.kill();
-    await started?.chrome.exited;
+    stopped = Promise.all([stopped, ending?.catch(() => undefined)]); // who waited for it was told
+    await stopped;
   };
   const encode = async (segment: Segment): Promise<Encoded> => {
     if (isOver) throw new Error('the encoder is closed');
@@ -106,10 +107,14 @@ async function start({ launch, log }: Options): Promise<Running> {
   try {
     return { chrome, session: await openEncoderPage(chrome) };
   } catch (error) {
-    chrome.kill();
-    await chrome.exited;
+    await end(chrome);
     throw error;
   }
+}
+
+async function end(chrome: Chrome): Promise<void> {
+  chrome.kill();
+  await chrome.exited;
 }
 
 /** A jail without a way out: who calls is hung up on. */

@@ -131,6 +131,32 @@ encoder(
   },
 );
 
+encoder('its end waits for a Chrome that it stopped before', async () => {
+  await using dir = tempDirectory();
+  const stopping = Promise.withResolvers<void>();
+  const left = new Set<Chrome>();
+  await using opened = openEncoder({
+    async launch(wanted) {
+      const chrome = await launchOne({ runDir: dir.path, allow: [], ...wanted });
+      left.add(chrome);
+      void chrome.exited.then(() => left.delete(chrome));
+      const kill = (): void => {
+        stopping.resolve();
+        chrome.kill();
+      };
+      return { ...chrome, kill };
+    },
+    log,
+    idleMs: 1,
+  });
+  const size = { width: 320, height: 200 };
+  const jpegs = await pictures(dir.path, { ...size, colours: ['red'] });
+  await opened.encode({ ...size, frames: seconds(jpegs) });
+  await stopping.promise;
+  await opened[Symbol.asyncDispose]();
+  assert.is(left.size, 0);
+});
+
 encoder('what is no picture fails alone', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
