@@ -1,7 +1,8 @@
 /**
  * `node test/bench/relay.ts [rounds]`: what the relay costs a client, with and without the protocol
- * log, against the same Chrome over its own WebSocket port, turn by turn in one run. Read the
- * ratios: the figures are of this machine, at this moment.
+ * log, against the same Chrome over its own WebSocket port, turn by turn in one run, and beside a
+ * proxy before that port that only copies bytes. Read the ratios: the figures are of this machine,
+ * at this moment.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,8 +55,10 @@ type Sites = Record<PageKind, string>;
     securePage: await openSite(createSecureServer(await selfSigned(), answerPage), 'https', parts),
     farPage: await openSite(createServer(answerLate), 'http', parts),
   };
+  const straight = parts.use(await startDirect());
   const started: [string, Pick<Started, 'url' | 'used'>][] = [
-    ['direct', parts.use(await startDirect())],
+    ['direct', straight],
+    ['a proxy that only copies', parts.use(await startCopy(straight.url))],
     ['relay, no log', parts.use(await startRelay('plain'))],
     ['relay with log', parts.use(await startRelay('logs'))],
     ['service: gateway, relay with log', await startService(parts)],
@@ -182,12 +185,17 @@ async function startDirect(): Promise<Started> {
   };
 }
 
+async function startCopy(direct: string): Promise<Started> {
+  const url = new URL(direct);
+  const { child, said } = await startChild<{ port: number }>('./copy-child.ts', url.port);
+  url.port = String(said.port);
+  return { url: url.href, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
+}
+
 async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
-  const program = fileURLToPath(new URL('./relay-child.ts', import.meta.url));
-  const child = fork(program, [kind], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
+  const { child, said } = await startChild<{ url: string }>('./relay-child.ts', kind);
   return {
-    url,
+    url: said.url,
     async used() {
       const answer = once(child, 'message');
       child.send('used');
@@ -195,6 +203,13 @@ async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
     },
     [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()),
   };
+}
+
+async function startChild<Said>(file: string, word: string) {
+  const program = fileURLToPath(new URL(file, import.meta.url));
+  const child = fork(program, [word], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [said] = (await once(child, 'message')) as [Said];
+  return { child, said };
 }
 
 /** The whole thing, as `tabern serve` runs it. */
