@@ -7,6 +7,9 @@ import type { Answer } from '../../support/receiver.ts';
 import { bootSend, PATIENT, SHORT } from '../../support/send.ts';
 
 const sending = suite('gateway/webhooks/send');
+/** Above Node's own patience with one of several addresses, 250 ms. */
+const BUSY_MS = 400;
+
 sending('the endpoint gets one POST with our headers and bytes, and nothing else', async () => {
   await using app = await bootSend();
   const result = await app.post(`${app.receiver.url}/a%20b?x=1`);
@@ -186,6 +189,21 @@ sending('a sender that stops gives back what is not sent, and ends what is', asy
   await app.receiver.received(() => true);
   stopping.abort();
   assert.is((await sent).outcome, 'RESET');
+});
+
+sending('one of several addresses is waited for while the process is busy', async () => {
+  const work = (): void => {
+    const until = performance.now() + BUSY_MS;
+    while (performance.now() < until);
+  };
+  const resolve = async (): Promise<string[]> => {
+    setImmediate(work); // when the first address has been dialled
+    return ['127.0.0.1', '::1'];
+  };
+  await using app = await bootSend({ allow: ['127.0.0.0/8', '::1/128'], resolve });
+  const { port } = new URL(app.receiver.url);
+  const { outcome, error } = await app.post(`https://hook.example.com:${port}/`);
+  assert.is(outcome, 'OK', error);
 });
 
 const NOW = Date.parse('Fri, 02 Jan 2026 03:04:05 GMT');
