@@ -16,13 +16,16 @@ import type { Said } from './viewer-input.ts';
 const INPUTS_MAX = 64;
 const COMMANDS_MAX = 128;
 
-type Act = Exclude<Said, { kind: 'ack' }>;
+export type Act = Exclude<Said, { kind: 'ack' }>;
 
-/** `notice` tells the viewer why something was not done. */
+/**
+ * `notice` tells the viewer why something was not done. Without a session there is no tab to do it
+ * to, and one can only be chosen.
+ */
 export function actions(
   { pipe, pages }: { pipe: Pipe; pages: Pages },
   notice: (text: string) => void,
-): (said: Act, session: TargetSession) => void {
+): (said: Act, session: TargetSession | undefined) => void {
   let waiting = 0;
   const run = async (act: () => Promise<unknown>, max = COMMANDS_MAX): Promise<void> => {
     if (waiting >= max) return;
@@ -35,7 +38,14 @@ export function actions(
       waiting -= 1;
     }
   };
+  const choose = (targetId: string): void => {
+    if (openOf(pages, targetId) === undefined) return;
+    pages.activate(targetId);
+    void run(() => pipe.call('Target.activateTarget', { targetId }));
+  };
   return (said, session) => {
+    if (said.kind === 'tab') return choose(said.id);
+    if (session === undefined) return;
     switch (said.kind) {
       case 'input':
         return void run(() => session.call(said.command.method, said.command.params), INPUTS_MAX);
@@ -50,10 +60,6 @@ export function actions(
         const { accept, text: promptText } = said;
         return void run(() => session.call('Page.handleJavaScriptDialog', { accept, promptText }));
       }
-      case 'tab':
-        if (openOf(pages, said.id) === undefined) return;
-        pages.activate(said.id);
-        return void run(() => pipe.call('Target.activateTarget', { targetId: said.id }));
     }
   };
 }

@@ -9,7 +9,7 @@ import type { Log } from '../../proto/log.ts';
 import type { Cast, Casts, Watcher } from './cast.ts';
 import type { Page, Pages } from './pages.ts';
 import type { Pipe } from './pipe.ts';
-import { actions, openOf } from './viewer-actions.ts';
+import { type Act, actions, openOf } from './viewer-actions.ts';
 import { readMessage } from './viewer-input.ts';
 
 /** Ours: one is drawn while the next is sent. */
@@ -24,6 +24,8 @@ const URL_MAX_CHARS = 2_048;
 const DIALOG_MAX_CHARS = 4_096;
 /** Ours: a hand makes 150 a second, with the acknowledgements of pictures. */
 const MESSAGES_PER_S = 400;
+/** Asked of a tab that is not shown yet, they are done when it is; input is meant for a picture. */
+const LASTING: readonly Act['kind'][] = ['navigate', 'history', 'reload'];
 /** A close that is not answered. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -54,6 +56,8 @@ class OneViewer implements Viewer, Watcher {
   readonly #allowed = bucket(MESSAGES_PER_S);
   #shown: Page | undefined;
   #cast: (Disposable & { cast: Cast }) | undefined;
+  /** The last that was asked of the tab that is to be shown. */
+  #wish: Act | undefined;
   #inFlight = 0;
   #isDirty = false;
   #isClosing = false;
@@ -92,6 +96,7 @@ class OneViewer implements Viewer, Watcher {
     this.#tellTabs();
     if (page === this.#shown) return;
     this.#shown = page;
+    this.#wish = undefined;
     this.#drop();
     if (page) void this.#show(page);
   }
@@ -132,6 +137,8 @@ class OneViewer implements Viewer, Watcher {
       this.onFrame();
       this.onDialog();
       const { session } = cast.cast;
+      if (this.#wish) this.#act(this.#wish, session);
+      this.#wish = undefined;
       // rejects where the page hangs, or waits in a dialog
       await Promise.allSettled([
         // it may be hidden, and a hidden tab paints nothing
@@ -166,7 +173,9 @@ class OneViewer implements Viewer, Watcher {
       this.#inFlight = Math.max(0, this.#inFlight - 1);
       this.#offer();
       this.#cast?.cast.resume();
-    } else if (!this.#options.isReadOnly && this.#cast) this.#act(said, this.#cast.cast.session);
+    } else if (this.#options.isReadOnly) return;
+    else if (this.#cast === undefined && LASTING.includes(said.kind)) this.#wish = said;
+    else this.#act(said, this.#cast?.cast.session);
   }
 
   #tellTabs(): void {
