@@ -65,13 +65,14 @@ export function openEncoder(options: Options): Encoder {
   let last: Promise<unknown> = Promise.resolve();
   let idle: NodeJS.Timeout | undefined;
   /** The last one and those before it. */
-  let stopped: Promise<unknown> = Promise.resolve();
+  let stopped = Promise.resolve();
   let isOver = false;
 
   const stop = async (): Promise<void> => {
     const ending = running?.then(({ chrome }) => end(chrome));
     running = undefined;
-    stopped = Promise.all([stopped, ending?.catch(() => undefined)]); // who waited for it was told
+    const before = stopped;
+    stopped = Promise.allSettled([before, ending]).then(() => undefined); // who waited was told
     await stopped;
   };
   const encode = async (segment: Segment): Promise<Encoded> => {

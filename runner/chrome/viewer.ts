@@ -122,7 +122,8 @@ class OneViewer implements Viewer, Watcher {
     const { casts, target, isReadOnly, log } = this.#options;
     try {
       const cast = await casts.take(page.targetId);
-      if (this.#shown !== page) {
+      // another tab is shown by now, or this one after another and by the later call
+      if (this.#shown !== page || this.#cast) {
         cast[Symbol.dispose]();
         return;
       }
@@ -137,7 +138,7 @@ class OneViewer implements Viewer, Watcher {
       this.onFrame();
       this.onDialog();
       const { session } = cast.cast;
-      if (this.#wish) this.#act(this.#wish, session);
+      if (this.#wish && !this.#isClosing) this.#act(this.#wish, session);
       this.#wish = undefined;
       // rejects where the page hangs, or waits in a dialog
       await Promise.allSettled([
@@ -174,7 +175,7 @@ class OneViewer implements Viewer, Watcher {
       this.#offer();
       this.#cast?.cast.resume();
     } else if (this.#options.isReadOnly) return;
-    else if (this.#cast === undefined && LASTING.includes(said.kind)) this.#wish = said;
+    else if (this.#shown && !this.#cast && LASTING.includes(said.kind)) this.#wish = said;
     else this.#act(said, this.#cast?.cast.session);
   }
 

@@ -23,12 +23,16 @@ const CDP = `const socket = new WebSocket(ctx.session.connectUrl);
   const { sessionId } = await call('Target.attachToTarget', { targetId, flatten: true });
   const page = (method, params) => call(method, params, sessionId);
   const go = async (url) => {
+    await page('Runtime.evaluate', { expression: 'window.isOld = true' });
     const { errorText } = await page('Page.navigate', { url });
     if (errorText) throw new Error(errorText);
-    const expression = "location.href !== 'about:blank' && document.readyState === 'complete' " +
-      '&& document.body.innerText';
+    const expression = "!window.isOld && document.readyState === 'complete' && " +
+      'document.body.innerText';
     let text = false; // the navigation is answered before the document is there
-    while (text === false) text = (await page('Runtime.evaluate', { expression })).result.value;
+    while (text === false) {
+      text = (await page('Runtime.evaluate', { expression })).result.value;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
     const isRefusal = /^$|ERR_|is not reachable from here/.test(text);
     if (isRefusal) throw new Error(text || 'an empty page');
     return text;
