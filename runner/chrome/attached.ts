@@ -3,6 +3,12 @@ import type { Pipe } from './pipe.ts';
 
 /** Ours: a page in an endless loop answers nothing. */
 const CALL_TIMEOUT_MS = 2_000;
+/**
+ * What Chrome 156 says of Page commands, having done nothing, while a page goes from one process to
+ * another: 20 to 50 ms of each navigation to another site.
+ */
+const BETWEEN_PROCESSES = 'Not attached to an active page';
+const AGAIN_MS = 20;
 
 type Params = Record<string, unknown>;
 type Message = {
@@ -14,7 +20,10 @@ type Message = {
 };
 
 export type TargetSession = {
-  /** Rejects with Chrome's message, when the session has ended, or after 2 s when not said. */
+  /**
+   * Rejects with Chrome's message, when the session has ended, or after 2 s when not said. Asks
+   * again while the page changes its process: what was asked first may then be done last.
+   */
   call(method: string, params?: object, timeoutMs?: number): Promise<Params>;
   /** Every event of that name, until the function that it gives is called. */
   on(method: string, listener: (params: Params) => void): () => void;
@@ -43,7 +52,7 @@ export function openTargetSession(
   pipe: Pipe,
   sessionId: string,
 ): TargetSession & { end: () => void } {
-  const waiters = new Map<number, PromiseWithResolvers<Params>>();
+  const waiters = new Map<number, PromiseWithResolvers<Params> & { ask(): void }>();
   const listeners = new Map<string, Set<(params: Params) => void>>();
   let nextId = 1;
   let isOpen = true;
@@ -51,6 +60,8 @@ export function openTargetSession(
     const { id, method = '', params, result, error } = JSON.parse(raw.toString()) as Message;
     if (id === undefined) {
       for (const listener of listeners.get(method) ?? []) listener(params ?? {});
+    } else if (error?.message === BETWEEN_PROCESSES) {
+      setTimeout(() => waiters.get(id)?.ask(), AGAIN_MS).unref(); // it may be over by then
     } else if (error) waiters.get(id)?.reject(new Error(error.message));
     else waiters.get(id)?.resolve(result ?? {});
   });
@@ -64,9 +75,10 @@ export function openTargetSession(
     async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
       if (!isOpen) throw new Error('the target is gone');
       const id = nextId++;
-      const waiter = Promise.withResolvers<Params>();
+      const text = JSON.stringify({ id, method, params, sessionId });
+      const waiter = { ...Promise.withResolvers<Params>(), ask: () => pipe.write(text) };
       waiters.set(id, waiter);
-      pipe.write(JSON.stringify({ id, method, params, sessionId }));
+      waiter.ask();
       try {
         return await inTime(waiter, `the answer to ${method}`, timeoutMs);
       } finally {
