@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { until } from './abort.ts';
 
 /** Ours: it can be downloaded again. */
 const UNUSED_MS = 7 * 24 * 3_600_000;
@@ -79,19 +80,6 @@ export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<
       return await until(added, signal);
     },
   };
-}
-
-/** The promise, or the signal's reason when that is first. */
-export async function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: ended, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([promise, ended]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 async function* bytesOf(

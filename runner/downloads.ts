@@ -12,7 +12,7 @@ import type { WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import { until } from './blob-cache.ts';
+import { until } from './abort.ts';
 import type { Chrome } from './chrome/launch.ts';
 import { retried } from './retry.ts';
 import type { OpenPart } from './session.ts';

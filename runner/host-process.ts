@@ -5,10 +5,10 @@
  * with, it said something that our host never says, or it did not end a run in time. When it has
  * ended its directory is gone.
  */
-import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
+import { until } from './abort.ts';
 import { Conversation, type HostProcess } from './conversation.ts';
 import { keepTail } from './flow.ts';
 import type { Isolation } from './host/worker.ts';
@@ -45,17 +45,16 @@ export type HostOptions = {
 /** Ready to run, or throws when it did not start. */
 export async function startHost(options: HostOptions): Promise<HostProcess> {
   const { dir, jail, runtime, isolation, outlet } = options;
+  await using opening = new AsyncDisposableStack();
+  opening.defer(() => rm(dir, { recursive: true, force: true }));
   await mkdir(join(dir, 'fn'), { recursive: true });
-  const ways = await openWays(dir, { jail, outlet });
+  const ways = opening.use(await openWays(dir, { jail, outlet }));
   const { memoryMaxBytes } = options;
   const jailed = jail.launch(
     await hostSpec({ jail, runtime, isolation, dir, ways, memoryMaxBytes }),
   );
-  const release = async (): Promise<void> => {
-    await ways[Symbol.asyncDispose]();
-    await rm(dir, { recursive: true, force: true });
-  };
-  const ended = jailed.exited.then(release);
+  const own = opening.move();
+  const ended = jailed.exited.then(() => own.disposeAsync());
   try {
     const parts = { jailed, ways, dir, log: options.log, broker: ways.broker, ended };
     return await connected(parts, options.signal);
@@ -83,16 +82,11 @@ async function connected(parts: Parts, signal: AbortSignal): Promise<HostProcess
   });
   early.catch(() => {}); // it may also end after the start, when nobody waits here any more
   const over = AbortSignal.any([AbortSignal.timeout(START_TIMEOUT_MS), signal]);
-  over.throwIfAborted();
-  const socket = await Promise.race([ways.control(jailed.child, over), early]);
+  const socket = await until(Promise.race([ways.control(jailed.child, over), early]), over);
   const { pid } = jailed.child;
   const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));
   const host = new Conversation({ ...parts, tail, memory }, socket);
-  await Promise.race([
-    host.ready,
-    early,
-    once(over, 'abort').then(() => Promise.reject(over.reason)),
-  ]);
+  await until(Promise.race([host.ready, early]), over);
   log.debug({ pid: jailed.child.pid }, 'function host is ready');
   return host;
 }

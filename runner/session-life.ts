@@ -5,6 +5,7 @@
  * did not come back (not with keepAlive), its Chrome is lost, the runner ends, its lease is lost.
  */
 import type { CompleteSessionRequest_End } from '../proto/gen/tabern/v1/runners.pb.ts';
+import { onAbort } from './abort.ts';
 
 export type SessionTimes = {
   /** For the first client to come. */
@@ -108,11 +109,4 @@ export function openLife(options: {
       listened.dispose();
     },
   };
-}
-
-/** At once when it has aborted already. */
-export function onAbort(signal: AbortSignal, act: () => void): Disposable {
-  signal.addEventListener('abort', act, { once: true });
-  if (signal.aborted) act();
-  return { [Symbol.dispose]: () => signal.removeEventListener('abort', act) };
 }

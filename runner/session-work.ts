@@ -12,6 +12,7 @@ import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { ended } from '../proto/trace.ts';
+import { onAbort } from './abort.ts';
 import { openContext } from './contexts.ts';
 import type { Door } from './door.ts';
 import { patience, tellOutcome } from './outcome.ts';
@@ -19,7 +20,7 @@ import { type PartsDeps, partsOf } from './parts.ts';
 import type { Recordings } from './recordings.ts';
 import { retried } from './retry.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
-import { type End, type Life, onAbort, openLife, type SessionTimes } from './session-life.ts';
+import { type End, type Life, openLife, type SessionTimes } from './session-life.ts';
 import { SessionUnfit } from './unfit.ts';
 
 export type SessionDeps = {
