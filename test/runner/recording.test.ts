@@ -1,7 +1,6 @@
 /** What a real Chrome shows ends as a video in core, which others play. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -18,8 +17,6 @@ import { type Lab, launchOne, log, openLab } from './chrome/lab.ts';
 
 const test = suite('runner/recording');
 const LIMIT_MS = 30_000;
-/** Two frames later what was asked for before has been drawn. */
-const DRAWN = 'new Promise((d) => requestAnimationFrame(() => requestAnimationFrame(d)))';
 
 type Recorded = { leaseId: string; sessionId: string };
 
@@ -29,15 +26,20 @@ async function lease(app: Booted): Promise<Recorded> {
   return { leaseId, sessionId };
 }
 
-/** Sets the page's colour, until a picture came after it was drawn. */
-type Paint = (page: Page, colour: string) => Promise<void>;
+const COLOURS = { red: [255, 0, 0], lime: [0, 255, 0], blue: [0, 0, 255] } as const;
+type Colour = keyof typeof COLOURS;
+
+/** Waits until a page's last picture has that colour. */
+type Shows = (colour: Colour) => Promise<void>;
+/** Sets the page's colour, and waits for it. */
+type Paint = (page: Page, colour: Colour) => Promise<void>;
 
 /** Records what `drive` does, ends the session, and encodes what is left. */
 async function record(
   app: Booted,
   lab: Lab,
   { leaseId }: Recorded,
-  drive: (browser: Browser, paint: Paint) => Promise<void>,
+  drive: (browser: Browser, paint: Paint, shows: Shows) => Promise<void>,
 ): Promise<void> {
   const encoder = openEncoder({
     launch: (wanted) => launchOne({ runDir: lab.runDir, allow: [], ...wanted }),
@@ -45,31 +47,40 @@ async function record(
   });
   await using recordings = openRecordings({ encoder, runDir: lab.runDir, log });
   const { clients, asRunner: call } = app;
-  let pictures = 0;
-  const counted: Recordings = {
+  const last = new Map<string, Buffer>(); // by spool
+  const watched: Recordings = {
     ...recordings,
     openSpool(name) {
       const spool = recordings.openSpool(name);
       const { add } = spool;
       return Object.assign(spool, {
         add(picture: Parameters<typeof add>[0]) {
-          pictures += 1;
+          last.set(name, picture.jpeg);
           return add(picture);
         },
       });
     },
   };
+  const shows: Shows = async (colour) => {
+    const path = join(lab.runDir, 'picture.jpg');
+    const isShown = async (picture: Buffer) => {
+      writeFileSync(path, picture);
+      const seen = await pixelAt(path, 0, { x: 100, y: 600 });
+      return seen.every((value, index) => Math.abs(value - must(COLOURS[colour][index], '')) < 60);
+    };
+    await until(async () => {
+      for (const picture of last.values()) if (await isShown(picture)) return true;
+      return false;
+    }, LIMIT_MS);
+  };
   const paint: Paint = async (page, colour) => {
     await page.evaluate(`document.documentElement.style.background = '${colour}'`);
-    await page.evaluate(DRAWN);
-    const before = pictures;
-    await page.evaluate(`document.title = '${colour}', document.body.append('${colour}')`);
-    await until(() => pictures > before, LIMIT_MS);
+    await shows(colour);
   };
-  const open = recording({ clients, call, leaseId, recordings: counted, now: Date.now });
+  const open = recording({ clients, call, leaseId, recordings: watched, now: Date.now });
   const part = await open(lab.chrome);
   const browser = await chromium.connectOverCDP(lab.connectUrl);
-  await drive(browser, paint);
+  await drive(browser, paint, shows);
   await browser.close();
   await part.end();
   const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
@@ -201,7 +212,7 @@ test('a page that crashes goes on being recorded when it is navigated', async ()
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
-  await record(app, lab, work, async (browser, paint) => {
+  await record(app, lab, work, async (browser, paint, shows) => {
     const page = pageOf(browser);
     await page.goto(lab.siteUrl);
     await paint(page, 'red');
@@ -211,10 +222,14 @@ test('a page that crashes goes on being recorded when it is navigated', async ()
     await crashed;
     const [{ session }] = (await openPages(lab.chrome)).open() as [WatchedPage];
     await session.call('Page.navigate', { url: `${lab.siteUrl}/again` }, 10_000);
-    const expression = 'document.documentElement.style.background = "blue"';
-    await session.call('Runtime.evaluate', { expression });
-    await session.call('Runtime.evaluate', { expression: DRAWN, awaitPromise: true });
-    await setTimeout(1_500); // Playwright does not speak to a page that has crashed
+    // what answered is a page that has no document yet
+    const expression = `new Promise((done) => {
+      const paint = () => done(document.documentElement.style.background = 'blue');
+      if (document.readyState === 'complete') paint();
+      else addEventListener('load', paint);
+    })`;
+    await session.call('Runtime.evaluate', { expression, awaitPromise: true }, 10_000);
+    await shows('blue'); // Playwright does not speak to a page that has crashed
   });
   const [made] = await downloads(app, work.sessionId);
   const path = await save(app, made?.downloadUrl ?? '', join(lab.runDir, '0.mp4'));

@@ -113,6 +113,10 @@ function scripts({ port, patienceMs }: Aim): Record<string, string> {
   };
 }
 
+/** A page has no body yet when its navigation is answered. */
+const LOADED = `new Promise((done) =>
+  document.readyState === 'complete' ? done() : addEventListener('load', done))`;
+
 export async function browserAttacks(connectUrl: string, aim: Aim): Promise<object> {
   const [mine, other] = await Promise.all([open(connectUrl, aim), open(connectUrl, aim)]);
   const { targetInfos } = await mine.call('Target.getTargets');
@@ -162,7 +166,8 @@ export async function browserAttacks(connectUrl: string, aim: Aim): Promise<obje
   for (const [name, expression] of Object.entries(scripts(aim))) {
     found[`page: ${name}`] = await attempt(async () => {
       await mine.call('Page.navigate', { url: 'data:text/html,<body>x' }, page);
-      const params = { expression, awaitPromise: true, returnByValue: true };
+      const asked = `${LOADED}.then(() => ${expression})`;
+      const params = { expression: asked, awaitPromise: true, returnByValue: true };
       const said = (await mine.call('Runtime.evaluate', params, page)) as {
         result: { value?: unknown };
         exceptionDetails?: object;
