@@ -39,6 +39,8 @@ export type HostOptions = {
   memoryMaxBytes: number;
   /** Ends a start under way; whoever wants an end after it kills the host. */
   signal: AbortSignal;
+  /** 20 s when not said. */
+  startTimeoutMs?: number;
   log: Log;
 };
 
@@ -57,7 +59,7 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   const ended = jailed.exited.then(() => own.disposeAsync());
   try {
     const parts = { jailed, ways, dir, log: options.log, broker: ways.broker, ended };
-    return await connected(parts, options.signal);
+    return await connected(parts, options);
   } catch (error) {
     jailed.kill();
     await ended;
@@ -69,24 +71,33 @@ type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail' | 'memor
   ways: Ways;
 };
 
-async function connected(parts: Parts, signal: AbortSignal): Promise<HostProcess> {
+async function connected(
+  parts: Parts,
+  { signal, startTimeoutMs = START_TIMEOUT_MS }: HostOptions,
+): Promise<HostProcess> {
   const { jailed, ways, log } = parts;
   const { stdout, stderr } = jailed.child;
   const tails = [stdout, stderr].map((stream) => stream && keepTail(stream, TAIL_BYTES));
   const tail = (): string => tails.map((read) => read?.() ?? '').join('');
+  const failed = (how: string) => new Error(`the function host ${how}: ${tail().slice(-2_000)}`);
 
   const early = jailed.exited.then(({ code, signal }) => {
-    throw new Error(
-      `the function host ended at start (${signal ?? code}): ${tail().slice(-2_000)}`,
-    );
+    throw failed(`ended at start (${signal ?? code})`);
   });
   early.catch(() => {}); // it may also end after the start, when nobody waits here any more
-  const over = AbortSignal.any([AbortSignal.timeout(START_TIMEOUT_MS), signal]);
-  const socket = await until(Promise.race([ways.control(jailed.child, over), early]), over);
-  const { pid } = jailed.child;
-  const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));
-  const host = new Conversation({ ...parts, tail, memory }, socket);
-  await until(Promise.race([host.ready, early]), over);
-  log.debug({ pid: jailed.child.pid }, 'function host is ready');
-  return host;
+  const late = new AbortController();
+  const fail = (): void => late.abort(failed(`was not ready in ${startTimeoutMs} ms`));
+  const timer = setTimeout(fail, startTimeoutMs);
+  const over = AbortSignal.any([late.signal, signal]);
+  try {
+    const socket = await until(Promise.race([ways.control(jailed.child, over), early]), over);
+    const { pid } = jailed.child;
+    const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));
+    const host = new Conversation({ ...parts, tail, memory }, socket);
+    await until(Promise.race([host.ready, early]), over);
+    log.debug({ pid }, 'function host is ready');
+    return host;
+  } finally {
+    clearTimeout(timer);
+  }
 }

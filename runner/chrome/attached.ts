@@ -4,11 +4,13 @@ import type { Pipe } from './pipe.ts';
 /** Ours: a page in an endless loop answers nothing. */
 const CALL_TIMEOUT_MS = 2_000;
 /**
- * What Chrome 156 says of Page commands, having done nothing, while a page goes from one process to
- * another: 20 to 50 ms of each navigation to another site.
+ * What Chrome 156 says of some Page commands, having done nothing, while a page goes from one
+ * process to another: 17 to 50 ms of a navigation to another site, and more on a busy machine.
  */
 const BETWEEN_PROCESSES = 'Not attached to an active page';
+/** Ours: then twice as long, and so on. */
 const AGAIN_MS = 20;
+const AGAIN_MAX_MS = 1_000;
 
 type Params = Record<string, unknown>;
 type Message = {
@@ -19,12 +21,19 @@ type Message = {
   error?: { message: string };
 };
 
+export type CallOptions = {
+  /** 2 s when not said. */
+  timeoutMs?: number;
+  /** Aborted, it is not asked again. */
+  signal?: AbortSignal;
+};
+
 export type TargetSession = {
   /**
-   * Rejects with Chrome's message, when the session has ended, or after 2 s when not said. Asks
-   * again while the page changes its process: what was asked first may then be done last.
+   * Rejects with Chrome's message, when the session has ended, or when its time is over. Is asked
+   * again while the page changes its process: by then a later one may have been done.
    */
-  call(method: string, params?: object, timeoutMs?: number): Promise<Params>;
+  call(method: string, params?: object, options?: CallOptions): Promise<Params>;
   /** Every event of that name, until the function that it gives is called. */
   on(method: string, listener: (params: Params) => void): () => void;
   /** The next event of that name; rejects after 2 s. */
@@ -52,7 +61,7 @@ export function openTargetSession(
   pipe: Pipe,
   sessionId: string,
 ): TargetSession & { end: () => void } {
-  const waiters = new Map<number, PromiseWithResolvers<Params> & { ask(): void }>();
+  const waiters = new Map<number, Waiter>();
   const listeners = new Map<string, Set<(params: Params) => void>>();
   let nextId = 1;
   let isOpen = true;
@@ -60,9 +69,7 @@ export function openTargetSession(
     const { id, method = '', params, result, error } = JSON.parse(raw.toString()) as Message;
     if (id === undefined) {
       for (const listener of listeners.get(method) ?? []) listener(params ?? {});
-    } else if (error?.message === BETWEEN_PROCESSES) {
-      setTimeout(() => waiters.get(id)?.ask(), AGAIN_MS).unref(); // it may be over by then
-    } else if (error) waiters.get(id)?.reject(new Error(error.message));
+    } else if (error) waiters.get(id)?.refuse(error.message);
     else waiters.get(id)?.resolve(result ?? {});
   });
   const on = (method: string, listener: (params: Params) => void): (() => void) => {
@@ -72,13 +79,13 @@ export function openTargetSession(
   };
   return {
     on,
-    async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
+    async call(method, params = {}, { timeoutMs = CALL_TIMEOUT_MS, signal } = {}) {
       if (!isOpen) throw new Error('the target is gone');
       const id = nextId++;
       const text = JSON.stringify({ id, method, params, sessionId });
-      const waiter = { ...Promise.withResolvers<Params>(), ask: () => pipe.write(text) };
+      const waiter = openWaiter(() => void (waiters.has(id) && pipe.write(text)), signal);
       waiters.set(id, waiter);
-      waiter.ask();
+      pipe.write(text);
       try {
         return await inTime(waiter, `the answer to ${method}`, timeoutMs);
       } finally {
@@ -102,12 +109,43 @@ export function openTargetSession(
   };
 }
 
+type Waiter = PromiseWithResolvers<Params> & {
+  refuse(message: string): void;
+  /** Why there was none yet. */
+  cause?: string;
+};
+
+/** For the answer to one command. */
+function openWaiter(askAgain: () => void, signal?: AbortSignal): Waiter {
+  let againMs = AGAIN_MS;
+  const waiter: Waiter = {
+    ...Promise.withResolvers<Params>(),
+    refuse(message) {
+      const again = (): void => {
+        if (signal?.aborted) waiter.reject(new Error(message));
+        else askAgain();
+      };
+      if (message !== BETWEEN_PROCESSES) {
+        waiter.reject(new Error(message));
+        return;
+      }
+      waiter.cause = message;
+      setTimeout(again, againMs).unref();
+      againMs = Math.min(2 * againMs, AGAIN_MAX_MS);
+    },
+  };
+  return waiter;
+}
+
 async function inTime<T>(
-  waiter: PromiseWithResolvers<T>,
+  waiter: PromiseWithResolvers<T> & { cause?: string },
   what: string,
   timeoutMs: number,
 ): Promise<T> {
-  const late = () => waiter.reject(new Error(`${what} did not come in ${timeoutMs} ms`));
+  const late = () => {
+    const because = waiter.cause === undefined ? '' : `: ${waiter.cause}`;
+    waiter.reject(new Error(`${what} did not come in ${timeoutMs} ms${because}`));
+  };
   const timer = setTimeout(late, timeoutMs);
   try {
     return await waiter.promise;

@@ -186,11 +186,9 @@ function tell(session: TargetSession, name: string, argument?: unknown): Promise
 
 async function run(session: TargetSession, expression: string): Promise<unknown> {
   const wanted = { expression, awaitPromise: true, returnByValue: true };
-  const { result, exceptionDetails } = (await session.call(
-    'Runtime.evaluate',
-    wanted,
-    CALL_TIMEOUT_MS,
-  )) as {
+  const { result, exceptionDetails } = (await session.call('Runtime.evaluate', wanted, {
+    timeoutMs: CALL_TIMEOUT_MS,
+  })) as {
     result: { value?: unknown };
     exceptionDetails?: { exception?: { description?: string } };
   };

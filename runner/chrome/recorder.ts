@@ -16,7 +16,7 @@
  *   live, sparing --a window opens--> still --runs, or after 5 s--> live
  * Nothing of it shows in the page, nor to a client's own screencast.
  */
-import type { TargetSession } from './attached.ts';
+import type { CallOptions, TargetSession } from './attached.ts';
 import type { Page } from './pages.ts';
 
 /** Of a picture, and of what level 4.0 of H.264 holds. */
@@ -34,6 +34,8 @@ const IN_FLIGHT_MAX = 3;
 const STILL_MS = 5_000;
 /** Ours: by then the page has been drawn as it is, or the window has covered it. */
 const SETTLED_MS = 200;
+/** Ours: longer than any session. A start is withdrawn when none is wanted any more. */
+const START_TIMEOUT_MS = 24 * 3_600_000;
 /** Where the page's script has changed nothing. Clients see the name. */
 const WORLD = 'tabern';
 
@@ -69,6 +71,7 @@ class Capture implements Recorder {
   #isShooting = false; // sparing, and its picture has not come
   #times: number[] = []; // of the pictures in the window
   #captures = 0;
+  #wanted = new AbortController(); // the capture that began last
   #waiting = 0; // pictures of this capture that are not acknowledged
   #mayLack = false; // one was dropped, perhaps
   #holds = 0; // windows that may hold the page
@@ -102,7 +105,7 @@ class Capture implements Recorder {
       this.#mode = 'still';
       this.#captures += 1; // what came before is acknowledged no more
       clearTimeout(this.#timer);
-      this.#tell('stopScreencast');
+      this.#halt();
       this.#deadline = setTimeout(() => this.#goOn(), STILL_MS).unref();
     }
     const release = (): void => {
@@ -119,7 +122,7 @@ class Capture implements Recorder {
     clearTimeout(this.#timer);
     clearTimeout(this.#deadline);
     this.#off();
-    this.#tell('stopScreencast');
+    this.#halt();
   }
 
   #take(data: string, sessionId: unknown): void {
@@ -186,14 +189,14 @@ class Capture implements Recorder {
   }
 
   #renew(): void {
-    this.#tell('stopScreencast');
+    this.#halt();
     this.#start();
   }
 
   #spare(): void {
     this.#mode = 'sparing';
     this.#isShooting = false;
-    this.#tell('stopScreencast');
+    this.#halt();
     this.#later(() => this.#start(), SPARING_MS);
   }
 
@@ -202,8 +205,15 @@ class Capture implements Recorder {
     this.#waiting = 0;
     this.#mayLack = false;
     this.#captures += 1;
+    this.#wanted = new AbortController();
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
-    this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size });
+    const wanted = { timeoutMs: START_TIMEOUT_MS, signal: this.#wanted.signal };
+    this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size }, wanted);
+  }
+
+  #halt(): void {
+    this.#wanted.abort();
+    this.#tell('stopScreencast');
   }
 
   /** A page that stands still answers, but its timers wait. */
@@ -212,7 +222,7 @@ class Capture implements Recorder {
     const { executionContextId } = await this.#session.call('Page.createIsolatedWorld', world);
     const timer = { expression: 'new Promise((done) => setTimeout(done))', awaitPromise: true };
     const wanted = { ...timer, contextId: executionContextId };
-    await this.#session.call('Runtime.evaluate', wanted, STILL_MS);
+    await this.#session.call('Runtime.evaluate', wanted, { timeoutMs: STILL_MS });
   }
 
   #later(act: () => void, ms: number): void {
@@ -220,9 +230,9 @@ class Capture implements Recorder {
     this.#timer = setTimeout(act, ms).unref();
   }
 
-  #tell(method: string, params?: object): void {
+  #tell(method: string, params?: object, options?: CallOptions): void {
     // rejects when the page is gone, or hangs
-    this.#session.call(`Page.${method}`, params).catch(() => undefined);
+    this.#session.call(`Page.${method}`, params, options).catch(() => undefined);
   }
 }
 

@@ -3,7 +3,7 @@
  * browser. Nothing is waited for: a page that hangs answers nothing, and hears no more than a few
  * dozen commands meanwhile.
  */
-import type { TargetSession } from './attached.ts';
+import type { CallOptions, TargetSession } from './attached.ts';
 import type { Page, Pages } from './pages.ts';
 import type { Pipe } from './pipe.ts';
 import { isOpenUrl } from './police.ts';
@@ -16,6 +16,9 @@ import type { Said } from './viewer-input.ts';
 const INPUTS_MAX = 64;
 const COMMANDS_MAX = 128;
 
+/** A dialog goes with its page: asked again, this would answer one that nobody has seen. */
+const ONCE: CallOptions = { signal: AbortSignal.abort() };
+
 export type Act = Exclude<Said, { kind: 'ack' }>;
 
 /**
@@ -27,6 +30,7 @@ export function actions(
   notice: (text: string) => void,
 ): (said: Act, session: TargetSession | undefined) => void {
   let waiting = 0;
+  let going = new AbortController();
   const run = async (act: () => Promise<unknown>, max = COMMANDS_MAX): Promise<void> => {
     if (waiting >= max) return;
     waiting += 1;
@@ -43,6 +47,12 @@ export function actions(
     pages.activate(targetId);
     void run(() => pipe.call('Target.activateTarget', { targetId }));
   };
+  /** What was asked for before, and not done yet, must not be done after it. */
+  const go = (act: (options: CallOptions) => Promise<unknown>): void => {
+    going.abort();
+    going = new AbortController();
+    void run(() => act({ signal: going.signal }));
+  };
   return (said, session) => {
     if (said.kind === 'tab') return choose(said.id);
     if (session === undefined) return;
@@ -50,15 +60,16 @@ export function actions(
       case 'input':
         return void run(() => session.call(said.command.method, said.command.params), INPUTS_MAX);
       case 'navigate':
-        if (isOpenUrl(said.url)) return void run(() => navigate(session, said.url, notice));
+        if (isOpenUrl(said.url)) return go(() => navigate(session, said.url, notice));
         return notice('Only http, https, about, data and blob addresses can be opened.');
       case 'history':
-        return void run(() => goInHistory(session, said.by));
+        return go((options) => goInHistory(session, said.by, options));
       case 'reload':
-        return void run(() => session.call('Page.reload'));
+        return go((options) => session.call('Page.reload', {}, options));
       case 'dialog': {
         const { accept, text: promptText } = said;
-        return void run(() => session.call('Page.handleJavaScriptDialog', { accept, promptText }));
+        const params = { accept, promptText };
+        return void run(() => session.call('Page.handleJavaScriptDialog', params, ONCE));
       }
     }
   };
@@ -79,11 +90,16 @@ async function navigate(
   if (typeof errorText === 'string' && errorText !== 'net::ERR_ABORTED') notice(errorText);
 }
 
-async function goInHistory(session: TargetSession, by: number): Promise<void> {
-  const { currentIndex, entries } = (await session.call('Page.getNavigationHistory')) as {
+async function goInHistory(
+  session: TargetSession,
+  by: number,
+  options: CallOptions,
+): Promise<void> {
+  const history = (await session.call('Page.getNavigationHistory', {}, options)) as {
     currentIndex: number;
     entries: { id: number }[];
   };
-  const entry = entries[currentIndex + by];
-  if (entry) await session.call('Page.navigateToHistoryEntry', { entryId: entry.id });
+  const entry = history.entries[history.currentIndex + by];
+  if (entry === undefined || options.signal?.aborted) return;
+  await session.call('Page.navigateToHistoryEntry', { entryId: entry.id }, options);
 }

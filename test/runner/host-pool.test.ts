@@ -6,22 +6,20 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../proto/log.ts';
 import { HostPool } from '../../runner/host-pool.ts';
+import { MEMORY_MAX_BYTES, startHost } from '../../runner/host-process.ts';
 import { type Jail, openJail } from '../../runner/jail/ladder.ts';
 import { node } from '../../runner/runtime.ts';
 import { errorOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
+import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('runner/host-pool');
 const log = openLog({ role: 'test', level: 'silent' });
 
-type Options = { spares: number; sparesKeptMs?: number };
-
-/** `script` runs where our host would: its arguments are as in host/main.ts. */
-async function openPool({ script, ...options }: Options & { script?: string }) {
+async function openPool(options: { spares: number; sparesKeptMs?: number; jail?: Jail }) {
   const runDir = await mkdtemp(join(tmpdir(), 'pool-'));
-  const real = await openJail({ sandbox: 'auto', log });
-  const jail: Jail = script === undefined ? real : { ...real, launch: launchScript(real, script) };
-  const pool = new HostPool({ jail, runtime: node(), runDir, log, ...options });
+  const jail = options.jail ?? (await openJail({ sandbox: 'auto', log }));
+  const pool = new HostPool({ runtime: node(), runDir, log, ...options, jail });
   return {
     pool,
     runDir,
@@ -30,18 +28,6 @@ async function openPool({ script, ...options }: Options & { script?: string }) {
       await rm(runDir, { recursive: true, force: true });
     },
   };
-}
-
-function launchScript(real: Jail, script: string): Jail['launch'] {
-  return (spec) =>
-    real.launch({
-      ...spec,
-      argv: (at) => {
-        const argv = spec.argv(at);
-        const main = argv.indexOf(at('/app/runner/host/main.ts'));
-        return [...argv.slice(0, main), '-e', script, ...argv.slice(main + 1)];
-      },
-    });
 }
 
 test('there is no spare before the first use, and one after it', async () => {
@@ -91,20 +77,61 @@ test('the end waits for what still starts, and nothing is left of it', async () 
   assert.is(yard.pool.processes(), 0);
 });
 
-test('the end waits for no host that never comes, nor for one that says nothing', async () => {
-  for (const [script, hasCome] of [
-    ['setInterval(() => {}, 1_000)', false],
-    ['require("node:net").connect(process.argv[1])', true],
-  ] as const) {
-    await using yard = await openPool({ spares: 0, script });
+test('the end waits for no host that is not ready', async () => {
+  for (const script of SILENT) {
+    const { jail, launched } = await openSilent(script);
+    await using yard = await openPool({ spares: 0, jail });
     const asked = errorOf(yard.pool.fresh());
-    const inside = () => readdir(join(yard.runDir, 'h1')).catch((): string[] => []);
-    await until(async () => (await inside()).includes('ctl.sock'));
-    if (hasCome) await until(async () => !(await inside()).includes('ctl.sock')); // taken
+    await launched(join(yard.runDir, 'h1'));
     await yard.pool.close();
     assert.is(((await asked) as Error).message, 'the runner is ending');
     assert.equal(await readdir(yard.runDir), []);
   }
 });
+
+test('a host that is not ready in time is ended, and its start says so', async () => {
+  for (const script of SILENT) {
+    const { jail } = await openSilent(script);
+    await using dir = tempDirectory();
+    const options = { jail, runtime: node(), isolation: 'warm', outlet: undefined } as const;
+    const { signal } = new AbortController();
+    const own = { dir: join(dir.path, 'h'), memoryMaxBytes: MEMORY_MAX_BYTES, signal, log };
+    const error = await errorOf(startHost({ ...options, ...own, startTimeoutMs: 500 }));
+    assert.match(String(error), /the function host was not ready in 500 ms/);
+    assert.equal(await readdir(dir.path), []);
+  }
+});
+
+/** Run where our host would: one never comes to its control socket, one comes and says nothing. */
+const SILENT = [
+  'setInterval(() => {}, 1_000)',
+  `setInterval(() => {}, 1_000);
+   require('node:net').connect(process.argv[1]).on('error', () => {})`,
+];
+
+async function openSilent(script: string) {
+  const real = await openJail({ sandbox: 'auto', log });
+  let isLaunched = false;
+  const launch: Jail['launch'] = (spec) => {
+    isLaunched = true;
+    return real.launch({
+      ...spec,
+      argv(at) {
+        const argv = spec.argv(at);
+        const main = argv.indexOf(at('/app/runner/host/main.ts'));
+        return [...argv.slice(0, main), '-e', script, ...argv.slice(main + 1)];
+      },
+    });
+  };
+  return {
+    jail: { ...real, launch },
+    /** Settles when it has come as far as it does. */
+    async launched(dir: string) {
+      await until(() => isLaunched);
+      if (!script.includes('connect') || !real.hasUnixSockets) return;
+      await until(async () => !(await readdir(dir)).includes('ctl.sock')); // it is taken
+    },
+  };
+}
 
 test.run();

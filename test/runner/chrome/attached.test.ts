@@ -1,4 +1,4 @@
-/** Commands of our own to one page of a real Chrome. */
+/** Commands of our own to one page. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/must.ts';
@@ -9,6 +9,9 @@ import { errorOf } from '../../support/fault.ts';
 import { openLab } from './lab.ts';
 
 const test = suite('runner/chrome/attached');
+/** For a machine that is busy. */
+const PATIENT = { timeoutMs: 60_000 };
+const REFUSAL = 'Not attached to an active page';
 
 test('no command is refused while a page goes from one site to another', async () => {
   for (const launch of [{}, { program: '/usr/bin/chromium' }]) {
@@ -17,50 +20,80 @@ test('no command is refused while a page goes from one site to another', async (
     await session.call('Page.enable');
     const sites = [lab.siteUrl, lab.siteUrl.replace('127.0.0.1', 'localhost')];
     for (const url of [...sites, ...sites]) {
+      const { promise: loaded, resolve } = Promise.withResolvers<unknown>();
+      const stop = session.on('Page.loadEventFired', resolve);
       let isThere = false;
-      const loaded = session.once('Page.loadEventFired').finally(() => {
+      const going = Promise.all([session.call('Page.navigate', { url }, PATIENT), loaded]);
+      const arrive = (): void => {
         isThere = true;
-      });
-      const going = session.call('Page.navigate', { url });
-      while (!isThere) await session.call('Page.getNavigationHistory');
-      await Promise.all([loaded, going]);
+      };
+      going.then(arrive, arrive);
+      while (!isThere) await session.call('Page.getNavigationHistory', {}, PATIENT);
+      await going;
+      stop();
     }
     const { entries } = await session.call('Page.getNavigationHistory');
     assert.is((entries as unknown[]).length, 5); // about:blank, and all four
   }
 });
 
-test('what Chrome refuses for another reason rejects at once, as it says', async () => {
+test('what Chrome refuses for another reason rejects as Chrome says', async () => {
   await using lab = await openLab({ allow: [] });
   const { session } = must((await openPages(lab.chrome)).active, 'the default page');
   const answer = session.call('Page.handleJavaScriptDialog', { accept: true });
   assert.match(String(await errorOf(answer)), /No dialog is showing/);
 });
 
-test('what is refused so without end is asked until its time is over', async () => {
-  const asked: number[] = [];
-  let tell: (raw: Buffer) => void = () => undefined;
-  const error = { message: 'Not attached to an active page' };
+/** A page that never arrives, and what it was asked. */
+function openBetween() {
+  const asked: string[] = [];
+  let answer: (raw: Buffer) => void = () => undefined;
   const pipe: Pick<Pipe, 'claim' | 'write' | 'release'> = {
     claim: (_, listener) => {
-      tell = listener;
+      answer = listener;
     },
     write(message) {
-      const { id } = JSON.parse(message) as { id: number };
-      asked.push(id);
-      setImmediate(() => tell(Buffer.from(JSON.stringify({ id, error }))));
+      const { id, method } = JSON.parse(message) as { id: number; method: string };
+      asked.push(method);
+      const said = JSON.stringify({ id, error: { message: REFUSAL } });
+      setImmediate(() => answer(Buffer.from(said)));
       return true;
     },
     release: () => undefined,
   };
-  const session = openTargetSession(pipe as Pipe, 'session');
-  const answer = await errorOf(session.call('Page.reload', {}, 200));
-  assert.match(String(answer), /the answer to Page.reload did not come in 200 ms/);
+  return { asked, session: openTargetSession(pipe as Pipe, 'session') };
+}
+
+test('what is refused so without end is asked until its time is over', async () => {
+  const { asked, session } = openBetween();
+  const error = await errorOf(session.call('Page.reload', {}, { timeoutMs: 200 }));
+  assert.match(String(error), /Page.reload did not come in 200 ms: Not attached/);
   assert.ok(asked.length > 1);
-  await errorOf(session.call('Page.reload', {}, 100));
-  assert.ok(asked.lastIndexOf(1) < asked.indexOf(2), String(asked));
+  await errorOf(session.call('Page.close', {}, { timeoutMs: 200 }));
+  assert.ok(asked.lastIndexOf('Page.reload') < asked.indexOf('Page.close'), asked.join());
+});
+
+test('what is not wanted any more is not asked again', async () => {
+  const { asked, session } = openBetween();
+  const wanted = new AbortController();
+  const withdrawn = errorOf(session.call('Page.reload', {}, { ...PATIENT, signal: wanted.signal }));
+  wanted.abort();
+  assert.match(String(await withdrawn), /Error: Not attached to an active page$/);
+  assert.equal(asked, ['Page.reload']);
+});
+
+test('the end of a page is told to what waits for it between two processes', async () => {
+  const { asked, session } = openBetween();
+  const waiting = errorOf(session.call('Page.reload', {}, PATIENT));
+  await errorOf(session.call('Page.close', {}, { timeoutMs: 100 }));
   session.end();
-  assert.match(String(await errorOf(session.call('Page.reload'))), /the target is gone/);
+  const before = asked.length;
+  for (const answer of [waiting, errorOf(session.call('Page.reload'))]) {
+    assert.match(String(await answer), /the target is gone/);
+  }
+  const { session: other } = openBetween();
+  await errorOf(other.call('Page.reload', {}, { timeoutMs: 200 })); // it would be asked by then
+  assert.is(asked.length, before);
 });
 
 test.run();

@@ -1,6 +1,7 @@
 /** When pictures are taken, with a session that says what Chrome would; held.test.ts has Chrome. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../../../proto/must.ts';
 import type { TargetSession } from '../../../runner/chrome/attached.ts';
 import type { Page } from '../../../runner/chrome/pages.ts';
 import { jpegSize, startRecorder } from '../../../runner/chrome/recorder.ts';
@@ -11,13 +12,15 @@ const test = suite('runner/chrome/recorder');
 function openBench() {
   const calls: string[] = [];
   const pictures: string[] = [];
+  const signals: AbortSignal[] = [];
   const closing = Promise.withResolvers<void>();
   const running: PromiseWithResolvers<void>[] = [];
   const listeners = new Map<string, (params: Record<string, unknown>) => void>();
   let at = 0;
   const session: TargetSession = {
-    async call(method) {
+    async call(method, _params, options) {
       calls.push(method.replace('Page.', '').replace('Screencast', ''));
+      if (method === 'Page.startScreencast') signals.push(must(options?.signal, 'a signal'));
       if (method === 'Runtime.evaluate') {
         const runs = Promise.withResolvers<void>();
         running.push(runs);
@@ -39,6 +42,8 @@ function openBench() {
   const count = (name: string) => calls.filter((call) => call === name).length;
   return {
     ...{ pictures, recorder, count, running, close: closing.resolve },
+    /** Of each start: whether it is wanted yet. */
+    wanted: () => signals.map(({ aborted }) => !aborted),
     /** A picture from Chrome, so long after the last. */
     say(text: string, afterMs = 10) {
       at += afterMs;
@@ -132,6 +137,21 @@ test('a page that its window has covered gives no picture until it is seen', asy
   bench.say('two');
   assert.equal(bench.pictures, ['one that was never held', 'two']);
   bench.recorder.stop();
+});
+
+test('a start that Chrome has not done yet is wanted no more when the capture stops', async () => {
+  const bench = openBench();
+  assert.equal(bench.wanted(), [true]);
+  bench.recorder.hold();
+  assert.equal(bench.wanted(), [false]);
+  bench.running[0]?.resolve();
+  await bench.called('start', 2);
+  assert.equal(bench.wanted(), [false, true]);
+  for (const text of ['one', 'two', 'three']) bench.say(text);
+  await bench.called('start', 3);
+  assert.equal(bench.wanted(), [false, false, true]);
+  bench.recorder.stop();
+  assert.equal(bench.wanted(), [false, false, false]);
 });
 
 test('one that is stopped while its page is held does not begin again', async () => {
