@@ -36,8 +36,8 @@ export type TargetSession = {
   call(method: string, params?: object, options?: CallOptions): Promise<Params>;
   /** Every event of that name, until the function that it gives is called. */
   on(method: string, listener: (params: Params) => void): () => void;
-  /** The next event of that name; rejects after 2 s. */
-  once(method: string): Promise<Params>;
+  /** The next event of that name; rejects after 2 s when not said. */
+  once(method: string, options?: Pick<CallOptions, 'timeoutMs'>): Promise<Params>;
 };
 export type Attached = AsyncDisposable & TargetSession;
 
@@ -92,11 +92,11 @@ export function openTargetSession(
         waiters.delete(id);
       }
     },
-    async once(method) {
+    async once(method, { timeoutMs = CALL_TIMEOUT_MS } = {}) {
       const waiter = Promise.withResolvers<Params>();
       const off = on(method, waiter.resolve);
       try {
-        return await inTime(waiter, method, CALL_TIMEOUT_MS);
+        return await inTime(waiter, method, timeoutMs);
       } finally {
         off();
       }

@@ -21,7 +21,7 @@ const BITRATE = 600_000;
 /** Ours: a start takes 0.2 s; sessions that follow one another shall share one. */
 const IDLE_MS = 20_000;
 /** Ours: a batch takes 0.2 s on a quiet machine, and this one steps back on a busy one. */
-const CALL_TIMEOUT_MS = 60_000;
+const PATIENT = { timeoutMs: 60_000 };
 /** In bytes of JPEG. Ours: what one message carries. */
 const BATCH_BYTES = 2 << 20;
 /** WebCodecs is for secure contexts. Nobody is asked: Fetch answers. */
@@ -136,10 +136,10 @@ async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
     };
     session.call('Fetch.fulfillRequest', answer).catch(() => undefined); // Chrome is gone
   });
-  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
-  await session.call('Page.enable');
-  const loaded = session.once('Page.loadEventFired');
-  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }), loaded]);
+  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, PATIENT);
+  await session.call('Page.enable', {}, PATIENT);
+  const loaded = session.once('Page.loadEventFired', PATIENT);
+  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, PATIENT), loaded]);
   const mediabunny = createRequire(import.meta.url).resolve('mediabunny');
   const sources = [
     // its build for pages, which stands beside the one for Node
@@ -186,9 +186,11 @@ function tell(session: TargetSession, name: string, argument?: unknown): Promise
 
 async function run(session: TargetSession, expression: string): Promise<unknown> {
   const wanted = { expression, awaitPromise: true, returnByValue: true };
-  const { result, exceptionDetails } = (await session.call('Runtime.evaluate', wanted, {
-    timeoutMs: CALL_TIMEOUT_MS,
-  })) as {
+  const { result, exceptionDetails } = (await session.call(
+    'Runtime.evaluate',
+    wanted,
+    PATIENT,
+  )) as {
     result: { value?: unknown };
     exceptionDetails?: { exception?: { description?: string } };
   };

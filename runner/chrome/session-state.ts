@@ -9,7 +9,7 @@
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Attached, attach } from './attached.ts';
+import { type Attached, attach, type CallOptions } from './attached.ts';
 import type { Pipe } from './pipe.ts';
 
 const FILE = 'tabern-session.json';
@@ -18,6 +18,8 @@ const FILE_MAX_BYTES = 16 << 20;
 /** Ours: a visit takes some 10 ms. */
 const ORIGINS_MAX = 50;
 const PAGES_MAX = 20;
+/** For a visit at a start. Ours: the machine may be busy, and a login hangs on it. */
+const PATIENT = { timeoutMs: 10_000 };
 /** Of all pages together, and one call more. Ours: a page that hangs takes 2 s of it. */
 const PAGES_TIMEOUT_MS = 5_000;
 const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
@@ -53,7 +55,7 @@ export async function restoreState(pipe: Pipe, state: SessionState): Promise<str
   if (targetId === undefined) return problems;
   try {
     await using page = await attach(pipe, targetId);
-    await using visits = await openVisits(page);
+    await using visits = await openVisits(page, PATIENT);
     for (const [origin, items] of origins) {
       await visits.to(`${origin}/`);
       const storageId = { securityOrigin: origin, isLocalStorage: false };
@@ -177,6 +179,7 @@ async function readPage(
 /** Lets the page visit origins without asking them: every document is an empty one of ours. */
 async function openVisits(
   page: Attached,
+  options: CallOptions = {},
 ): Promise<AsyncDisposable & { to(url: string): Promise<void> }> {
   page.on('Fetch.requestPaused', ({ requestId }) => {
     const answer = {
@@ -199,8 +202,9 @@ async function openVisits(
   return {
     async to(url) {
       // a call right after Page.navigate may still reach the process of the page before
-      const loaded = page.once('Page.loadEventFired');
-      const [{ errorText }] = await Promise.all([page.call('Page.navigate', { url }), loaded]);
+      const loaded = page.once('Page.loadEventFired', options);
+      const going = page.call('Page.navigate', { url }, options);
+      const [{ errorText }] = await Promise.all([going, loaded]);
       if (errorText !== undefined) throw new Error(`cannot visit an origin: ${errorText}`);
     },
     async [Symbol.asyncDispose]() {

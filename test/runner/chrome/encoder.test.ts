@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { attach } from '../../../runner/chrome/attached.ts';
 import { type Encoder, openEncoder, type TimedFrame } from '../../../runner/chrome/encoder.ts';
 import type { Chrome } from '../../../runner/chrome/launch.ts';
+import { openPages } from '../../../runner/chrome/pages.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { pixelAt, probeVideo } from '../../support/video.ts';
 import { launchOne, log, until } from './lab.ts';
@@ -130,6 +131,23 @@ encoder(
     await until(() => lab.launched.length === 2, 'a second Chrome');
   },
 );
+
+encoder('one whose Chrome answers late at its start, on a busy machine, encodes', async () => {
+  await using dir = tempDirectory();
+  await using opened = openEncoder({
+    async launch(wanted) {
+      const chrome = await launchOne({ runDir: dir.path, allow: [], ...wanted });
+      await openPages(chrome);
+      chrome.pipe.pause(dir);
+      setTimeout(() => chrome.pipe.resume(dir), 2_500);
+      return chrome;
+    },
+    log,
+  });
+  const size = { width: 320, height: 200 };
+  const jpegs = await pictures(dir.path, { ...size, colours: ['red'] });
+  assert.ok((await opened.encode({ ...size, frames: seconds(jpegs) })).segment.length > 0);
+});
 
 encoder('its end waits for a Chrome that it stopped before', async () => {
   await using dir = tempDirectory();

@@ -10,10 +10,12 @@ import * as assert from 'uvu/assert';
 import { readHead, unwrapKeys } from '../../../proto/profile-layout.ts';
 import { sealProfile } from '../../../proto/profile-seal.ts';
 import type { Chrome } from '../../../runner/chrome/launch.ts';
+import type { Pipe } from '../../../runner/chrome/pipe.ts';
 import { packProfile, unpackProfile } from '../../../runner/chrome/profile.ts';
 import {
   readState,
   restoreState,
+  type SessionState,
   takeState,
   writeState,
 } from '../../../runner/chrome/session-state.ts';
@@ -160,6 +162,32 @@ profile('caches, locks, links and pipes stay out, and what is written is private
     const { mode } = await stat(join(next, name));
     const isDirectory = (mode & 0o170000) === 0o040000;
     assert.is((mode & 0o777).toString(8), isDirectory ? '700' : '600', name);
+  }
+});
+
+profile('sessionStorage is restored in a Chrome that takes its time', async () => {
+  using site = await openSite();
+  await using dir = tempDirectory();
+  const chrome = await launchOne({ runDir: dir.path, allow });
+  try {
+    let isLate = true;
+    const late: Pipe = {
+      ...chrome.pipe,
+      write(message) {
+        if (message.includes('Page.navigate') && isLate) {
+          isLate = false;
+          chrome.pipe.pause(dir);
+          setTimeout(() => chrome.pipe.resume(dir), 2_500);
+        }
+        return chrome.pipe.write(message);
+      },
+    };
+    const storage: SessionState['storage'] = { [site.url]: [['key', 'value']] };
+    assert.equal(await restoreState(late, { cookies: [], storage }), []);
+    const read = `return sessionStorage.getItem('key')`;
+    assert.is(await at(chrome, `${site.url}/`, read), 'value');
+  } finally {
+    await chrome.close();
   }
 });
 
