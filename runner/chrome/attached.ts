@@ -8,7 +8,7 @@ const CALL_TIMEOUT_MS = 2_000;
  * process to another: 17 to 50 ms of a navigation to another site, and more on a busy machine.
  */
 const BETWEEN_PROCESSES = 'Not attached to an active page';
-/** Ours: then twice as long, and so on. */
+/** Ours: longer by as much each time. */
 const AGAIN_MS = 20;
 const AGAIN_MAX_MS = 1_000;
 
@@ -83,9 +83,12 @@ export function openTargetSession(
       if (!isOpen) throw new Error('the target is gone');
       const id = nextId++;
       const text = JSON.stringify({ id, method, params, sessionId });
-      const waiter = openWaiter(() => void (waiters.has(id) && pipe.write(text)), signal);
+      const ask = (): void => {
+        if (waiters.has(id)) pipe.write(text);
+      };
+      const waiter = openWaiter(ask, signal);
       waiters.set(id, waiter);
-      pipe.write(text);
+      ask();
       try {
         return await inTime(waiter, `the answer to ${method}`, timeoutMs);
       } finally {
@@ -115,23 +118,18 @@ type Waiter = PromiseWithResolvers<Params> & {
   cause?: string;
 };
 
-/** For the answer to one command. */
-function openWaiter(askAgain: () => void, signal?: AbortSignal): Waiter {
+/** For the answer to one command, which `ask` asks for once more. */
+function openWaiter(ask: () => void, signal?: AbortSignal): Waiter {
   let againMs = AGAIN_MS;
   const waiter: Waiter = {
     ...Promise.withResolvers<Params>(),
     refuse(message) {
-      const again = (): void => {
-        if (signal?.aborted) waiter.reject(new Error(message));
-        else askAgain();
-      };
-      if (message !== BETWEEN_PROCESSES) {
-        waiter.reject(new Error(message));
-        return;
-      }
+      const error = new Error(message);
+      if (message !== BETWEEN_PROCESSES) return waiter.reject(error);
+      const again = (): void => (signal?.aborted ? waiter.reject(error) : ask());
       waiter.cause = message;
       setTimeout(again, againMs).unref();
-      againMs = Math.min(2 * againMs, AGAIN_MAX_MS);
+      againMs = Math.min(againMs + AGAIN_MS, AGAIN_MAX_MS);
     },
   };
   return waiter;

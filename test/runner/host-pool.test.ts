@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../proto/log.ts';
 import { HostPool } from '../../runner/host-pool.ts';
-import { MEMORY_MAX_BYTES, startHost } from '../../runner/host-process.ts';
+import { type HostOptions, MEMORY_MAX_BYTES, startHost } from '../../runner/host-process.ts';
 import { type Jail, openJail } from '../../runner/jail/ladder.ts';
 import { node } from '../../runner/runtime.ts';
 import { errorOf } from '../support/fault.ts';
@@ -93,14 +93,31 @@ test('a host that is not ready in time is ended, and its start says so', async (
   for (const script of SILENT) {
     const { jail } = await openSilent(script);
     await using dir = tempDirectory();
-    const options = { jail, runtime: node(), isolation: 'warm', outlet: undefined } as const;
-    const { signal } = new AbortController();
-    const own = { dir: join(dir.path, 'h'), memoryMaxBytes: MEMORY_MAX_BYTES, signal, log };
-    const error = await errorOf(startHost({ ...options, ...own, startTimeoutMs: 500 }));
+    const options = { ...hostOptions(jail, dir.path), startTimeoutMs: 500 };
+    const error = await errorOf(startHost(options));
     assert.match(String(error), /the function host was not ready in 500 ms/);
     assert.equal(await readdir(dir.path), []);
   }
 });
+
+test('a host whose jail cannot be started leaves nothing', async () => {
+  await using dir = tempDirectory();
+  const jail: Jail = {
+    ...(await openJail({ sandbox: 'auto', log })),
+    launch() {
+      throw new Error('no jail');
+    },
+  };
+  const error = await errorOf(startHost(hostOptions(jail, dir.path)));
+  assert.is((error as Error).message, 'no jail');
+  assert.equal(await readdir(dir.path), []);
+});
+
+function hostOptions(jail: Jail, path: string): HostOptions {
+  const own = { jail, dir: join(path, 'h'), signal: new AbortController().signal, log };
+  const memoryMaxBytes = MEMORY_MAX_BYTES;
+  return { ...own, runtime: node(), isolation: 'warm', outlet: undefined, memoryMaxBytes };
+}
 
 /** Run where our host would: one never comes to its control socket, one comes and says nothing. */
 const SILENT = [

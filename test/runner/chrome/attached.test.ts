@@ -56,7 +56,7 @@ function openBetween() {
       const { id, method } = JSON.parse(message) as { id: number; method: string };
       asked.push(method);
       const said = JSON.stringify({ id, error: { message: REFUSAL } });
-      setImmediate(() => answer(Buffer.from(said)));
+      queueMicrotask(() => answer(Buffer.from(said))); // before any timer
       return true;
     },
     release: () => undefined,

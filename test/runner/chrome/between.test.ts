@@ -59,7 +59,6 @@ test('every viewer has a picture', async () => {
       throw new Error(reason);
     });
     await Promise.race([until(() => viewing.frames.length > 0, LIMIT_MS), ended]);
-    ended.catch(() => undefined);
     viewing.socket.close();
     await viewing.closed;
   }
