@@ -22,21 +22,23 @@ type Message = {
 };
 
 export type CallOptions = {
-  /** 2 s when not said. */
+  /** For an answer: 2 s when not said. */
   timeoutMs?: number;
-  /** Aborted, it is not asked again. */
+  /** From when on it is not asked again: as long when not said. */
+  patienceMs?: number;
+  /** Aborted, it is not asked again either. */
   signal?: AbortSignal;
 };
 
 export type TargetSession = {
   /**
-   * Rejects with Chrome's message, when the session has ended, or when its time is over. Is asked
+   * Rejects with Chrome's message, when the session has ended, or when no answer comes. Is asked
    * again while the page changes its process: by then a later one may have been done.
    */
   call(method: string, params?: object, options?: CallOptions): Promise<Params>;
   /** Every event of that name, until the function that it gives is called. */
   on(method: string, listener: (params: Params) => void): () => void;
-  /** The next event of that name; rejects after 2 s when not said. */
+  /** The next event of that name; rejects when the session has ended, or it does not come. */
   once(method: string, options?: Pick<CallOptions, 'timeoutMs'>): Promise<Params>;
 };
 export type Attached = AsyncDisposable & TargetSession;
@@ -62,6 +64,7 @@ export function openTargetSession(
   sessionId: string,
 ): TargetSession & { end: () => void } {
   const waiters = new Map<number, Waiter>();
+  const waiting = new Set<PromiseWithResolvers<Params>>(); // for events
   const listeners = new Map<string, Set<(params: Params) => void>>();
   let nextId = 1;
   let isOpen = true;
@@ -79,18 +82,15 @@ export function openTargetSession(
   };
   return {
     on,
-    async call(method, params = {}, { timeoutMs = CALL_TIMEOUT_MS, signal } = {}) {
+    async call(method, params = {}, options = {}) {
       if (!isOpen) throw new Error('the target is gone');
       const id = nextId++;
       const text = JSON.stringify({ id, method, params, sessionId });
-      const ask = (): void => {
-        if (waiters.has(id)) pipe.write(text);
-      };
-      const waiter = openWaiter(ask, signal);
+      using waiter = openWaiter({ method, write: () => void pipe.write(text) }, options);
       waiters.set(id, waiter);
-      ask();
+      waiter.ask();
       try {
-        return await inTime(waiter, `the answer to ${method}`, timeoutMs);
+        return await waiter.promise;
       } finally {
         waiters.delete(id);
       }
@@ -98,56 +98,57 @@ export function openTargetSession(
     async once(method, { timeoutMs = CALL_TIMEOUT_MS } = {}) {
       const waiter = Promise.withResolvers<Params>();
       const off = on(method, waiter.resolve);
+      const late = (): void =>
+        waiter.reject(new Error(`${method} did not come in ${timeoutMs} ms`));
+      const timer = setTimeout(late, timeoutMs);
+      waiting.add(waiter);
       try {
-        return await inTime(waiter, method, timeoutMs);
+        return await waiter.promise;
       } finally {
+        clearTimeout(timer);
+        waiting.delete(waiter);
         off();
       }
     },
     end() {
       isOpen = false;
       pipe.release(sessionId);
-      for (const waiter of waiters.values()) waiter.reject(new Error('the target is gone'));
+      const gone = new Error('the target is gone');
+      for (const waiter of [...waiters.values(), ...waiting]) waiter.reject(gone);
     },
   };
 }
 
-type Waiter = PromiseWithResolvers<Params> & {
-  refuse(message: string): void;
-  /** Why there was none yet. */
-  cause?: string;
-};
+type Waiter = PromiseWithResolvers<Params> &
+  Disposable & {
+    ask(): void;
+    refuse(message: string): void;
+  };
 
-/** For the answer to one command, which `ask` asks for once more. */
-function openWaiter(ask: () => void, signal?: AbortSignal): Waiter {
+/** For the answer to one command. */
+function openWaiter(
+  { method, write }: { method: string; write(): void },
+  { timeoutMs = CALL_TIMEOUT_MS, patienceMs = timeoutMs, signal }: CallOptions,
+): Waiter {
+  const { promise, resolve, reject } = Promise.withResolvers<Params>();
+  const askedUntil = performance.now() + patienceMs;
   let againMs = AGAIN_MS;
-  const waiter: Waiter = {
-    ...Promise.withResolvers<Params>(),
+  let timer: NodeJS.Timeout | undefined;
+  const late = `the answer to ${method} did not come in ${timeoutMs} ms`;
+  const ask = (): void => {
+    timer = setTimeout(() => reject(new Error(late)), timeoutMs);
+    write();
+  };
+  return {
+    ...{ promise, resolve, reject, ask },
     refuse(message) {
+      clearTimeout(timer);
       const error = new Error(message);
-      if (message !== BETWEEN_PROCESSES) return waiter.reject(error);
-      const again = (): void => (signal?.aborted ? waiter.reject(error) : ask());
-      waiter.cause = message;
-      setTimeout(again, againMs).unref();
+      const isOver = performance.now() + againMs > askedUntil;
+      if (message !== BETWEEN_PROCESSES || isOver) return reject(error);
+      timer = setTimeout(() => (signal?.aborted ? reject(error) : ask()), againMs);
       againMs = Math.min(againMs + AGAIN_MS, AGAIN_MAX_MS);
     },
+    [Symbol.dispose]: () => clearTimeout(timer),
   };
-  return waiter;
-}
-
-async function inTime<T>(
-  waiter: PromiseWithResolvers<T> & { cause?: string },
-  what: string,
-  timeoutMs: number,
-): Promise<T> {
-  const late = () => {
-    const because = waiter.cause === undefined ? '' : `: ${waiter.cause}`;
-    waiter.reject(new Error(`${what} did not come in ${timeoutMs} ms${because}`));
-  };
-  const timer = setTimeout(late, timeoutMs);
-  try {
-    return await waiter.promise;
-  } finally {
-    clearTimeout(timer);
-  }
 }

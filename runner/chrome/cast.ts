@@ -10,8 +10,8 @@ import type { Pipe } from './pipe.ts';
 
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. browser.md 5. */
 const FRAME_MS = 1_000 / 15;
-/** Ours: longer than a page takes to load, and nobody waits longer for one. */
-const START_TIMEOUT_MS = 30_000;
+/** While the page is between two processes. Ours: nobody waits longer for a page. */
+const PATIENT = { patienceMs: 30_000 };
 /** In pixels. A larger page is shown smaller. */
 const PICTURE = { format: 'jpeg', quality: 65, maxWidth: 1_920, maxHeight: 1_920 } as const;
 
@@ -86,7 +86,7 @@ async function openCast(pipe: Pipe, targetId: string): Promise<Screencast> {
   const session = await attach(pipe, targetId);
   const cast = new Screencast(session);
   try {
-    await session.call('Page.startScreencast', PICTURE, { timeoutMs: START_TIMEOUT_MS });
+    await session.call('Page.startScreencast', PICTURE, PATIENT);
   } catch (error) {
     await session[Symbol.asyncDispose]();
     throw error;

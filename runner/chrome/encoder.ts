@@ -22,6 +22,8 @@ const BITRATE = 600_000;
 const IDLE_MS = 20_000;
 /** Ours: a batch takes 0.2 s on a quiet machine, and this one steps back on a busy one. */
 const PATIENT = { timeoutMs: 60_000 };
+/** Ours: it takes 0.1 s, and who ends the encoder waits for it. */
+const AT_START = { timeoutMs: 10_000 };
 /** In bytes of JPEG. Ours: what one message carries. */
 const BATCH_BYTES = 2 << 20;
 /** WebCodecs is for secure contexts. Nobody is asked: Fetch answers. */
@@ -136,10 +138,10 @@ async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
     };
     session.call('Fetch.fulfillRequest', answer).catch(() => undefined); // Chrome is gone
   });
-  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, PATIENT);
-  await session.call('Page.enable', {}, PATIENT);
-  const loaded = session.once('Page.loadEventFired', PATIENT);
-  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, PATIENT), loaded]);
+  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, AT_START);
+  await session.call('Page.enable', {}, AT_START);
+  const loaded = session.once('Page.loadEventFired', AT_START);
+  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, AT_START), loaded]);
   const mediabunny = createRequire(import.meta.url).resolve('mediabunny');
   const sources = [
     // its build for pages, which stands beside the one for Node

@@ -35,7 +35,7 @@ const STILL_MS = 5_000;
 /** Ours: by then the page has been drawn as it is, or the window has covered it. */
 const SETTLED_MS = 200;
 /** Ours: longer than any session. A start is withdrawn when none is wanted any more. */
-const START_TIMEOUT_MS = 24 * 3_600_000;
+const START_PATIENCE_MS = 24 * 3_600_000;
 /** Where the page's script has changed nothing. Clients see the name. */
 const WORLD = 'tabern';
 
@@ -207,7 +207,7 @@ class Capture implements Recorder {
     this.#captures += 1;
     this.#wanted = new AbortController();
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
-    const wanted = { timeoutMs: START_TIMEOUT_MS, signal: this.#wanted.signal };
+    const wanted = { patienceMs: START_PATIENCE_MS, signal: this.#wanted.signal };
     this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size }, wanted);
   }
 

@@ -18,7 +18,7 @@ const FILE_MAX_BYTES = 16 << 20;
 /** Ours: a visit takes some 10 ms. */
 const ORIGINS_MAX = 50;
 const PAGES_MAX = 20;
-/** For a visit at a start. Ours: the machine may be busy, and a login hangs on it. */
+/** For an answer at a start. Ours: the machine may be busy, and a login hangs on it. */
 const PATIENT = { timeoutMs: 10_000 };
 /** Of all pages together, and one call more. Ours: a page that hangs takes 2 s of it. */
 const PAGES_TIMEOUT_MS = 5_000;
@@ -61,12 +61,12 @@ export async function restoreState(pipe: Pipe, state: SessionState): Promise<str
       const storageId = { securityOrigin: origin, isLocalStorage: false };
       await Promise.all(
         items.map(([key, value]) =>
-          page.call('DOMStorage.setDOMStorageItem', { storageId, key, value }),
+          page.call('DOMStorage.setDOMStorageItem', { storageId, key, value }, PATIENT),
         ),
       );
     }
     await visits.to('about:blank');
-    await page.call('Page.resetNavigationHistory');
+    await page.call('Page.resetNavigationHistory', {}, PATIENT);
   } catch {
     problems.push('the sessionStorage could not be restored');
   }
@@ -195,10 +195,10 @@ async function openVisits(
   page.on('Page.javascriptDialogOpening', () => {
     page.call('Page.handleJavaScriptDialog', { accept: true }).catch(() => undefined);
   });
-  await page.call('Page.enable');
-  await page.call('Network.enable');
-  await page.call('Network.setBypassServiceWorker', { bypass: true });
-  await page.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
+  await page.call('Page.enable', {}, options);
+  await page.call('Network.enable', {}, options);
+  await page.call('Network.setBypassServiceWorker', { bypass: true }, options);
+  await page.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, options);
   return {
     async to(url) {
       // a call right after Page.navigate may still reach the process of the page before

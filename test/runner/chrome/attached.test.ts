@@ -10,7 +10,7 @@ import { openLab } from './lab.ts';
 
 const test = suite('runner/chrome/attached');
 /** For a machine that is busy. */
-const PATIENT = { timeoutMs: 60_000 };
+const PATIENT = { timeoutMs: 60_000, patienceMs: 60_000 };
 const REFUSAL = 'Not attached to an active page';
 
 test('no command is refused while a page goes from one site to another', async () => {
@@ -20,8 +20,7 @@ test('no command is refused while a page goes from one site to another', async (
     await session.call('Page.enable');
     const sites = [lab.siteUrl, lab.siteUrl.replace('127.0.0.1', 'localhost')];
     for (const url of [...sites, ...sites]) {
-      const { promise: loaded, resolve } = Promise.withResolvers<unknown>();
-      const stop = session.on('Page.loadEventFired', resolve);
+      const loaded = session.once('Page.loadEventFired', PATIENT);
       let isThere = false;
       const going = Promise.all([session.call('Page.navigate', { url }, PATIENT), loaded]);
       const arrive = (): void => {
@@ -30,7 +29,6 @@ test('no command is refused while a page goes from one site to another', async (
       going.then(arrive, arrive);
       while (!isThere) await session.call('Page.getNavigationHistory', {}, PATIENT);
       await going;
-      stop();
     }
     const { entries } = await session.call('Page.getNavigationHistory');
     assert.is((entries as unknown[]).length, 5); // about:blank, and all four
@@ -61,13 +59,16 @@ function openBetween() {
     },
     release: () => undefined,
   };
-  return { asked, session: openTargetSession(pipe as Pipe, 'session') };
+  const fallSilent = (): void => {
+    answer = () => undefined;
+  };
+  return { asked, fallSilent, session: openTargetSession(pipe as Pipe, 'session') };
 }
 
 test('what is refused so without end is asked until its time is over', async () => {
   const { asked, session } = openBetween();
   const error = await errorOf(session.call('Page.reload', {}, { timeoutMs: 200 }));
-  assert.match(String(error), /Page.reload did not come in 200 ms: Not attached/);
+  assert.is(String(error), `Error: ${REFUSAL}`);
   assert.ok(asked.length > 1);
   await errorOf(session.call('Page.close', {}, { timeoutMs: 200 }));
   assert.ok(asked.lastIndexOf('Page.reload') < asked.indexOf('Page.close'), asked.join());
@@ -82,13 +83,22 @@ test('what is not wanted any more is not asked again', async () => {
   assert.equal(asked, ['Page.reload']);
 });
 
+test('what was refused and then gets no answer waits as long as what was not', async () => {
+  const { session, fallSilent } = openBetween();
+  const answer = errorOf(session.call('Page.reload', {}, { ...PATIENT, timeoutMs: 100 }));
+  await Promise.resolve(); // it is refused
+  fallSilent();
+  assert.match(String(await answer), /the answer to Page.reload did not come in 100 ms/);
+});
+
 test('the end of a page is told to what waits for it between two processes', async () => {
   const { asked, session } = openBetween();
   const waiting = errorOf(session.call('Page.reload', {}, PATIENT));
+  const event = errorOf(session.once('Page.loadEventFired', PATIENT));
   await errorOf(session.call('Page.close', {}, { timeoutMs: 100 }));
   session.end();
   const before = asked.length;
-  for (const answer of [waiting, errorOf(session.call('Page.reload'))]) {
+  for (const answer of [waiting, event, errorOf(session.call('Page.reload'))]) {
     assert.match(String(await answer), /the target is gone/);
   }
   const { session: other } = openBetween();
