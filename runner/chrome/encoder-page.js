@@ -12,6 +12,10 @@ globalThis.tabernEncoder = (() => {
   const QUEUE_MAX = 8;
   let job;
 
+  // mediabunny writes into the start when it was made: this is 1904 in MP4, which means unknown.
+  // Else no start would be as that of a segment made a second sooner.
+  Date.now = () => -2_082_844_800_000;
+
   /** `codec`: as WebCodecs names it; times in microseconds from here on. */
   function begin({ width, height, codec, bitrate }) {
     job?.encoder.close();

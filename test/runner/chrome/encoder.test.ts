@@ -74,6 +74,7 @@ encoder('segments put one after another are one video that ffmpeg plays', async 
   const size = { width: 640, height: 400 };
   const jpegs = await pictures(lab.dir, { ...size, colours: ['red', 'lime', 'blue'] });
   const first = await lab.encoder.encode({ ...size, frames: seconds(jpegs) });
+  await new Promise((resolve) => setTimeout(resolve, 1_000)); // another second
   const second = await lab.encoder.encode({ ...size, frames: seconds(jpegs, 3_000) });
   assert.ok(first.start.equals(second.start));
   const path = join(lab.dir, 'video.mp4');
