@@ -1,112 +1,16 @@
 /** What a real Chrome shows ends as a video in core, which others play. */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '../../core/ids.ts';
 import { must } from '../../proto/must.ts';
-import { openEncoder } from '../../runner/chrome/encoder.ts';
 import { openPages, type Page as WatchedPage } from '../../runner/chrome/pages.ts';
-import { recording } from '../../runner/recording.ts';
-import { openRecordings, type Recordings } from '../../runner/recordings.ts';
-import { type Booted, boot } from '../core/boot.ts';
-import { until } from '../support/poll.ts';
+import { boot } from '../core/boot.ts';
 import { pixelAt, probeVideo } from '../support/video.ts';
-import { type Lab, launchOne, log, openLab } from './chrome/lab.ts';
+import { openLab } from './chrome/lab.ts';
+import { downloads, LIMIT_MS, lease, type Paint, pageOf, record, save } from './recorded.ts';
 
 const test = suite('runner/recording');
-const LIMIT_MS = 30_000;
-
-type Recorded = { leaseId: string; sessionId: string };
-
-async function lease(app: Booted): Promise<Recorded> {
-  const { sessionId } = await app.invoke(await app.publish({ name: newId() }));
-  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
-  return { leaseId, sessionId };
-}
-
-const COLOURS = { red: [255, 0, 0], lime: [0, 255, 0], blue: [0, 0, 255] } as const;
-type Colour = keyof typeof COLOURS;
-
-/** Waits until a page's last picture has that colour. */
-type Shows = (colour: Colour) => Promise<void>;
-/** Sets the page's colour, and waits for it. */
-type Paint = (page: Page, colour: Colour) => Promise<void>;
-
-/** Records what `drive` does, ends the session, and encodes what is left. */
-async function record(
-  app: Booted,
-  lab: Lab,
-  { leaseId }: Recorded,
-  drive: (browser: Browser, paint: Paint, shows: Shows) => Promise<void>,
-): Promise<void> {
-  const encoder = openEncoder({
-    launch: (wanted) => launchOne({ runDir: lab.runDir, allow: [], ...wanted }),
-    log,
-  });
-  await using recordings = openRecordings({ encoder, runDir: lab.runDir, log });
-  const { clients, asRunner: call } = app;
-  const last = new Map<string, Buffer>(); // by spool
-  const watched: Recordings = {
-    ...recordings,
-    openSpool(name) {
-      const spool = recordings.openSpool(name);
-      const { add } = spool;
-      return Object.assign(spool, {
-        add(picture: Parameters<typeof add>[0]) {
-          last.set(name, picture.jpeg);
-          return add(picture);
-        },
-      });
-    },
-  };
-  const shows: Shows = async (colour) => {
-    const path = join(lab.runDir, 'picture.jpg');
-    const isShown = async (picture: Buffer) => {
-      writeFileSync(path, picture);
-      const seen = await pixelAt(path, 0, { x: 100, y: 600 });
-      return seen.every(
-        (value, index) => Math.abs(value - must(COLOURS[colour][index], 'a part of it')) < 60,
-      );
-    };
-    await until(async () => {
-      for (const picture of last.values()) if (await isShown(picture)) return true;
-      return false;
-    }, LIMIT_MS);
-  };
-  const paint: Paint = async (page, colour) => {
-    await page.evaluate(`document.documentElement.style.background = '${colour}'`);
-    await shows(colour);
-  };
-  const open = recording({ clients, call, leaseId, recordings: watched, now: Date.now });
-  const part = await open(lab.chrome);
-  const browser = await chromium.connectOverCDP(lab.connectUrl);
-  await drive(browser, paint, shows);
-  await browser.close();
-  await part.end();
-  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
-  await clients.runners.completeInvocation(end, call);
-  await recordings.idle();
-}
-
-async function downloads(app: Booted, id: string) {
-  const { sessions } = app.clients;
-  await sessions.requestRecordingDownloads({ id }, app.asProject);
-  return (await sessions.listRecordingDownloads({ id }, app.asProject)).downloads;
-}
-
-async function save(app: Booted, url: string, path: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const { chunk } of app.clients.blobs.readBlob({ blobId: '', url }, app.asGateway)) {
-    chunks.push(chunk);
-  }
-  writeFileSync(path, Buffer.concat(chunks));
-  return path;
-}
-
-const pageOf = (browser: Browser): Page =>
-  must(browser.contexts()[0]?.pages()[0], 'the default page');
 
 test('a session becomes a video of what its page showed, and its popup another', async () => {
   await using app = await boot();
@@ -149,6 +53,28 @@ test('a session becomes a video of what its page showed, and its popup another',
   const shown = await probeVideo(popup);
   const [, green] = await pixelAt(popup, shown.duration, { x: 640, y: 400 });
   assert.ok(green > 200, String(green));
+});
+
+test('a session longer than a segment becomes one video', async () => {
+  await using app = await boot();
+  await using lab = await openLab({ allow: ['127.0.0.1/32'] });
+  const work = await lease(app);
+  let skippedMs = 0;
+  const drive = async (browser: Browser, paint: Paint): Promise<void> => {
+    const page = pageOf(browser);
+    await page.goto(lab.siteUrl);
+    await paint(page, 'red');
+    skippedMs = 31_000;
+    await paint(page, 'lime'); // with it another segment begins
+    await page.waitForTimeout(2_000); // the first is made meanwhile, in another second
+    await paint(page, 'blue');
+  };
+  await record(app, lab, work, drive, () => Date.now() + skippedMs);
+  const [made] = await downloads(app, work.sessionId);
+  const path = await save(app, made?.downloadUrl ?? '', join(lab.runDir, '0.mp4'));
+  const [red] = await pixelAt(path, 20, { x: 640, y: 400 });
+  const [, , blue] = await pixelAt(path, 60, { x: 640, y: 400 }); // the last for ever
+  assert.ok(red > 200 && blue > 200, `${red} ${blue}`);
 });
 
 test('a page whose size changes stays playable, at the size it had first', async () => {
