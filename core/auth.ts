@@ -1,8 +1,8 @@
 /**
- * Who calls: a project by its API key, the runner or the gateway by its token. Keys are stored and
- * found as the SHA-256 of their whole text (32 random bytes need no slow hash); tokens are two
- * files beside the database. A key reads svc_<8: public id>_<43: 32 random bytes, base64url><6:
- * checksum of what stands before it>.
+ * Who calls: a project by its API key (in `x-svc-api-key`, or as a Bearer), the runner or the
+ * gateway by its token. Keys are stored and found as the SHA-256 of their whole text (32 random
+ * bytes need no slow hash); tokens are two files beside the database. A key reads svc_<8: public
+ * id>_<43: 32 random bytes, base64url><6: checksum of what stands before it>.
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../proto/errors.ts';
@@ -43,6 +43,11 @@ export function newApiKey(): { key: string; publicId: string } {
   return { key: body + checksum(body), publicId };
 }
 
+/** What names it, of a key of ours. */
+export function publicIdOf(key: string): string {
+  return key.split('_')[1] ?? '';
+}
+
 /** Lets a scanner tell a key from text that looks like one. */
 export function checksum(body: string): string {
   return createHash('sha256').update(body).digest('base64url').slice(0, 6);
@@ -57,8 +62,9 @@ export function authenticator(options: {
   store: Pick<Store, 'findApiKey' | 'useApiKey'>;
   tokens: Tokens;
   now: () => number;
+  onFirstUse?: (keyId: string) => void;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
-  const { store, tokens, now } = options;
+  const { store, tokens, now, onFirstUse } = options;
   const kinds = ['runner', 'gateway', 'operator'] as const;
   const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
   const cache = new Map<string, { caller: ProjectKey; until: number }>();
@@ -72,6 +78,7 @@ export function authenticator(options: {
     const found = await store.findApiKey(hash);
     if (!found) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
     const { projectId, publicId: keyId } = found;
+    if (found.lastUsedAt === null) onFirstUse?.(keyId);
     writeDownUse(keyId, found.lastUsedAt);
     if (cache.size >= KEY_CACHE_MAX) cache.clear();
     cache.set(name, { caller: { projectId, keyId }, until: now() + KEY_CACHE_MS });
@@ -95,10 +102,10 @@ export function authenticator(options: {
       const digest = hashOf(token);
       const known = digests.filter((one) => timingSafeEqual(digest, one.digest))[0];
       if (known) return { kind: known.kind };
-      throw new Fault('API_KEY_INVALID', 'Invalid API key.');
     }
-    const key = metadata['x-svc-api-key'];
-    if (key === undefined || key === '') {
+    const named = metadata['x-svc-api-key'];
+    const key = named ?? token;
+    if (key === undefined || key === '' || (token !== undefined && token !== key)) {
       const message = 'Missing API key. Send it in the X-SVC-API-Key header.';
       throw new Fault('API_KEY_MISSING', message);
     }

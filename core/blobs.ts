@@ -4,7 +4,7 @@
  * reads what its work needs; a gateway moves what a signed URL allows. The row comes after the
  * file, never before.
  */
-import { Fault, invalidField, notFound } from '../proto/errors.ts';
+import { asFault, Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import type { Call } from '../proto/rpc.ts';
 import type { Caller } from './auth.ts';
@@ -14,6 +14,7 @@ import type { Admit, Service } from './call.ts';
 import type { ContextLinks } from './context-links.ts';
 import type { Disk } from './disk.ts';
 import { isId, newId } from './ids.ts';
+import type { Arrival, Quotas } from './quotas.ts';
 import { LATE_MS } from './recording-arrivals.ts';
 import type { RecordingBytes } from './recording-bytes.ts';
 import { isRecordingUrl } from './recording-links.ts';
@@ -51,13 +52,14 @@ type Options = {
   files: BlobFiles;
   links: Pick<ContextLinks, 'read'>;
   uploads: Pick<Uploads, 'begin'>;
+  quotas: Pick<Quotas, 'arrive'>;
   recording: RecordingBytes;
   disk: Pick<Disk, 'checkRoom'>;
   now: () => number;
 };
 
 export function blobService(options: Options): Service<typeof BlobServiceService, BlobCaller> {
-  const { store, files, uploads, now } = options;
+  const { store, files, uploads, quotas, now } = options;
 
   return {
     async writeBlob(requests, { who, call }) {
@@ -70,14 +72,22 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       if (who.kind !== 'runner') options.disk.checkRoom();
       // a session's save is not refused: nobody would bring it again
       using _ = who.kind === 'gateway' ? uploads.begin(projectId) : undefined;
+      using arrival = await quotas.arrive(projectId, kind);
       const id = newId();
-      const written = await files.write(id, chunks(parts, call), MAX_BYTES[kind]);
+      const bytes = counted(chunks(parts, call), arrival);
+      const written = await files.write(id, bytes, MAX_BYTES[kind]);
       if (call.signal.aborted) {
         // HTTP/2 closes a cancelled stream's data in order before it says that it was cancelled.
         await files.remove(id);
         throw call.signal.reason;
       }
-      await store.addBlob({ id, projectId, kind, ...written, createdAt: now() });
+      try {
+        await arrival.store({ id, projectId, kind, ...written, createdAt: now() });
+      } catch (error) {
+        // An outcome that is unknown may be a row: its file stays.
+        if (asFault(error).reason === 'QUOTA_EXCEEDED') await files.remove(id);
+        throw error;
+      }
       return { blobId: id, ...written };
     },
 
@@ -91,7 +101,7 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       if (!row || (who.kind === 'project' && row.projectId !== who.projectId)) {
         throw notFound('Blob', id);
       }
-      for await (const chunk of files.read(row.id)) yield { chunk, size: undefined };
+      for await (const chunk of files.read(row)) yield { chunk, size: undefined };
     },
   };
 }
@@ -165,6 +175,13 @@ async function linkedBlob(options: Options, url: string | undefined): Promise<st
   const { id, blobId } = await linkedContext(options, 'GET', url);
   if (blobId === null) throw notFound('Context content', id);
   return blobId;
+}
+
+async function* counted(parts: AsyncIterable<Uint8Array>, arrival: Arrival) {
+  for await (const part of parts) {
+    arrival.add(part.byteLength);
+    yield part;
+  }
 }
 
 /**

@@ -8,6 +8,7 @@ import { traceparentIn } from '../proto/trace.ts';
 import { normalisedEntrypoint } from './entrypoint.ts';
 import { builtToProto, type FunctionService } from './functions.ts';
 import { newId } from './ids.ts';
+import { jsonOf, type ShowJson } from './json-values.ts';
 import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
 import { pathId } from './path-id.ts';
@@ -49,24 +50,25 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
       const traceparent = traceparentIn(call.metadata);
       const wanted = { ...ids, ...ends, entrypoint, queueMax, traceparent, at };
       const row = await store.createBuild(wanted);
-      return { build: toProto(row, []) };
+      return { build: toProto(row, [], jsonOf(call)) };
     },
 
-    async getBuild(request, { projectId }) {
+    async getBuild(request, { projectId, call }) {
       const id = pathId('buildId', request.buildId);
       const found = await store.getBuild({ id, projectId });
       if (!found) throw notFound('Build', id);
-      return { build: toProto(found.build, found.functions) };
+      return { build: toProto(found.build, found.functions, jsonOf(call)) };
     },
 
-    async listBuilds(request, { projectId }) {
+    async listBuilds(request, { projectId, call }) {
       const page = readOffsets(request);
       const { rows, total } = await store.listBuilds({
         projectId,
         status: request.status,
         ...page,
       });
-      return { data: rows.map(({ build, functions }) => toProto(build, functions)), total };
+      const show = jsonOf(call);
+      return { data: rows.map(({ build, functions }) => toProto(build, functions, show)), total };
     },
 
     async listBuildLogs(request, { projectId }) {
@@ -81,7 +83,7 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
   };
 }
 
-function toProto(row: BuildRow, built: BuiltFunction[]): Build {
+function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
   const cause = row.cause === null ? undefined : (JSON.parse(row.cause) as BuildCause);
   return {
     id: row.id,
@@ -93,7 +95,7 @@ function toProto(row: BuildRow, built: BuiltFunction[]): Build {
     startedAt: new Date(row.startedAt ?? row.createdAt),
     endedAt: row.endedAt === null ? undefined : new Date(row.endedAt),
     expiresAt: new Date(row.expiresAt),
-    builtFunctions: built.map(builtToProto),
+    builtFunctions: built.map((one) => builtToProto(one, show)),
     cause,
   };
 }

@@ -8,6 +8,7 @@ import type { Log } from '../proto/log.ts';
 import type { Call, Definition, Handlers } from '../proto/rpc.ts';
 import { type Scope, traced } from '../proto/trace.ts';
 import type { Authenticate, Caller } from './auth.ts';
+import type { EnterCall } from './call-shares.ts';
 
 /** A project, by its key; `keyId` is the key's public part. */
 export type ProjectCaller = { projectId: string; keyId?: string; call: Call };
@@ -49,23 +50,36 @@ type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | Asyn
 
 /**
  * Makes a service into what proto/rpc.ts serves: the caller is told and admitted before the handler
- * sees the request. `entered` may refuse once the caller is known.
+ * sees the request, and holds a place until it ends. `entered` may refuse once the caller is known.
  */
 export function guarded<D extends Definition, C>(
   definition: D,
   service: Service<D, C>,
-  rules: { authenticate: Authenticate; admit: Admit<C>; entered?: (name: string) => void },
+  rules: {
+    authenticate: Authenticate;
+    enterCall: EnterCall;
+    admit: Admit<C>;
+    entered?: (name: string) => void;
+  },
 ): Handlers<D> {
-  const enter = async (call: Call, name: string) => {
-    const caller = rules.admit(await rules.authenticate(call.metadata), call);
+  const enter = (who: Caller, call: Call, name: string): C => {
+    const caller = rules.admit(who, call);
     rules.entered?.(name);
     return caller;
   };
   return mapped(definition, (name, isStream) => {
     const handler = service[name] as AnyHandler;
-    if (!isStream) return async (request, call) => handler(request, await enter(call, name));
+    if (!isStream) {
+      return async (request, call) => {
+        const who = await rules.authenticate(call.metadata);
+        using _ = rules.enterCall(who);
+        return await handler(request, enter(who, call, name));
+      };
+    }
     return async function* (request, call) {
-      yield* handler(request, await enter(call, name)) as AsyncIterable<unknown>;
+      const who = await rules.authenticate(call.metadata);
+      using _ = rules.enterCall(who);
+      yield* handler(request, enter(who, call, name)) as AsyncIterable<unknown>;
     };
   });
 }

@@ -9,6 +9,7 @@ import { type Level, LOG_LEVELS } from '../proto/log.ts';
 import { type KeptDays, keptDays } from './cleaning.ts';
 import { DISABLE_AFTER_MS, type Rule } from './delivery/disable.ts';
 import { RATE_PER_S } from './delivery/pace.ts';
+import { type QuotaLimits, quotaDefaults } from './quotas.ts';
 
 /** In characters: what a person would not guess and a machine cannot search. */
 const API_KEY_MIN = 24;
@@ -35,6 +36,8 @@ export type CoreConfig = KeptDays & {
   queueMax: number;
   /** TABERN_EXTENSIONS_MAX, 100: extensions that a project may have. */
   extensionsMax: number;
+  /** TABERN_CONTEXTS_MAX and TABERN_*_MIB: what a project may store, unless its operator says. */
+  quotas: QuotaLimits;
   /** TABERN_LOG_LEVEL: info. */
   logLevel: Level;
   /** TABERN_API_KEY: of the default project; 24 or more printable characters. */
@@ -59,6 +62,7 @@ export function readCoreConfig(env: Env): CoreConfig {
     concurrency: integer(env, 'TABERN_CONCURRENCY', { default: 25, min: 1, max: 10_000 }),
     queueMax: integer(env, 'TABERN_QUEUE_MAX', { default: 1_000, min: 1, max: 1_000_000 }),
     extensionsMax: integer(env, 'TABERN_EXTENSIONS_MAX', { default: 100, min: 1, max: 10_000 }),
+    quotas: quotaDefaults(env),
     logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
     apiKey: presetKey(env),
     webhookAllowCidrs: cidrs(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'),

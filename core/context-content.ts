@@ -13,6 +13,7 @@ import type {
 } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { verifyProfile } from '../proto/profile.ts';
 import { readHead, unwrapKeys } from '../proto/profile-layout.ts';
+import { openSemaphore } from '../proto/semaphore.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import type { MachineCaller, Service } from './call.ts';
 import { type ContextLinks, UPLOAD_LASTS_MS } from './context-links.ts';
@@ -20,11 +21,10 @@ import { privateKeyPlace } from './keys/pool.ts';
 import type { Sealer } from './seal.ts';
 import type { ContextContent, LeasedContext } from './store/types/context-content.ts';
 import type { Store } from './store/types.ts';
-import { openTurns } from './turns.ts';
 import type { Uploads } from './uploads.ts';
 
-/** Uploads looked at at once: each is read twice and unpacked. Ours. */
-const CHECKS_MAX = 2;
+/** Uploads verified at once: each is read twice and unpacked. One of a project. Ours. */
+const CHECKS = { max: 2, ofOwner: 1 };
 
 export type ContentOptions = {
   store: Store;
@@ -70,14 +70,14 @@ export function contentService(
   },
 ): Service<Pick<typeof ContextServiceService, 'replaceContext'>, MachineCaller> {
   const { store, files, links, uploads, now } = options;
-  const turns = openTurns(CHECKS_MAX);
+  const turns = openSemaphore(CHECKS);
 
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
     // The upload began while the URL was good: WriteBlob has looked.
     const named = await links.read('PUT', url, UPLOAD_LASTS_MS);
     const content = await store.getContextContent(named);
     if (!content) throw notFound('Context', named.id);
-    using _ = await turns.take(call.signal);
+    using _ = await turns.acquire(named.projectId, call.signal);
     await checkUpload(options, { blobId, content, signal: call.signal });
     const replaced = await store.replaceContext({ ...named, blobId, at: now() });
     if (replaced.outcome === 'refused') throw invalidField('blobId', 'must be a new context.');

@@ -12,6 +12,7 @@ import type { ContextLinks } from './context-links.ts';
 import { isId, newId } from './ids.ts';
 import type { KeyPool } from './keys/pool.ts';
 import { readPage } from './page.ts';
+import { type Quotas, quotaExceeded } from './quotas.ts';
 import type { ContextRow } from './store/types/contexts.ts';
 import type { Store } from './store/types.ts';
 
@@ -26,6 +27,7 @@ const WHITE_SPACE = /^[\p{White_Space}\uFEFF]$/u;
 type Options = {
   store: Store;
   keys: KeyPool;
+  quotas: Pick<Quotas, 'limits'>;
   links: ContextLinks;
   files: Pick<BlobFiles, 'remove'>;
   now: () => number;
@@ -88,13 +90,16 @@ export function contextService(options: Options): Service<ContextMethods, Projec
   };
 }
 
-/** Waits for a key pair when the pool is empty, within the call's deadline. */
+/** Waits for a key pair when the pool is empty or others wait, within the call's deadline. */
 async function createWhenKeyed(
-  { store, keys, now }: Options,
+  { store, keys, quotas, now }: Options,
   { projectId, name }: { projectId: string; name: string | null },
   call: Call,
 ): Promise<ContextRow> {
-  const wanted = { id: newId(), projectId, name, nameKey: name === null ? null : nameKey(name) };
+  const { contexts: max } = await quotas.limits(projectId);
+  const key = name === null ? null : nameKey(name);
+  const wanted = { id: newId(), projectId, name, nameKey: key, max };
+  if (keys.isAwaited) await keys.wait(projectId, call);
   for (;;) {
     const made = await store.createContext({ ...wanted, at: now() });
     switch (made.outcome) {
@@ -105,8 +110,10 @@ async function createWhenKeyed(
         throw new Fault('CONTEXT_NAME_TAKEN', `A context named "${name}" already exists.`, {
           name: name ?? '',
         });
+      case 'full':
+        throw quotaExceeded('contexts', max);
       case 'no-key':
-        await keys.wait(call);
+        await keys.wait(projectId, call);
     }
   }
 }

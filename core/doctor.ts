@@ -8,8 +8,10 @@ import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ConfigError, type Env } from '../proto/env.ts';
 import { type Finding, fail, ok, warn } from '../proto/findings.ts';
+import { checkedBytes, isDamage } from './blobs/checked.ts';
 import { readCoreConfig } from './config.ts';
 import { DISK_RULE } from './disk.ts';
+import { checkKeys } from './doctor-keys.ts';
 import { openSealer } from './seal.ts';
 import { type Inspected, inspect } from './store/sqlite/inspect.ts';
 
@@ -24,11 +26,16 @@ const SYNC_SLOW_MS = 50;
 const YEAR_MIN = 2025;
 /** In milliseconds: as core warns of it. */
 const BEHIND_MAX_MS = 60_000;
+/** At once, of a file. */
+const READ_BYTES = MIB;
 /** Files without their bytes that are named. Ours. */
 const NAMED_MAX = 3;
 
 /** One after the other; each check stands for itself. */
-export async function* checkData(env: Env, now: () => number = Date.now): AsyncGenerator<Finding> {
+export async function* checkData(
+  env: Env,
+  { now = Date.now, isDeep = false }: { now?: () => number; isDeep?: boolean } = {},
+): AsyncGenerator<Finding> {
   let dataDir: string;
   try {
     ({ dataDir } = readCoreConfig(env));
@@ -44,6 +51,7 @@ export async function* checkData(env: Env, now: () => number = Date.now): AsyncG
   if (writable.level === 'fail') return;
   yield await checkRoom(place);
   yield await checkSync(place);
+  if (existsSync(join(dataDir, 'keys'))) yield checkKeys(dataDir);
   if (!existsSync(join(dataDir, 'tabern.db'))) {
     yield ok('database', 'none yet: the first start makes it');
     yield clock(undefined, now());
@@ -53,7 +61,7 @@ export async function* checkData(env: Env, now: () => number = Date.now): AsyncG
   yield database(found);
   if (found.problems.length === 0) {
     yield masterKey(dataDir, found);
-    yield await files(dataDir, found);
+    yield await files(dataDir, found, isDeep);
   }
   yield clock(found.lastTime, now());
 }
@@ -146,19 +154,34 @@ function masterKey(dataDir: string, { masterKeyCheck }: Inspected): Finding {
   return warn('master key', 'others may read it', `chmod 600 ${path}`);
 }
 
-async function files(dataDir: string, { blobs }: Inspected): Promise<Finding> {
+async function files(dataDir: string, { blobs }: Inspected, isDeep: boolean): Promise<Finding> {
   const gone: string[] = [];
-  for (const { id, size } of blobs) {
-    const found = await stat(join(dataDir, 'blobs', id)).catch(() => undefined);
-    if (found?.size !== size) gone.push(id);
+  for (const blob of blobs) {
+    const path = join(dataDir, 'blobs', blob.id);
+    const found = await stat(path).catch(() => undefined);
+    if (found?.size !== blob.size || (isDeep && !(await isWhole(path, blob)))) gone.push(blob.id);
   }
   // A file may have gone, and its row with it, since the database was read.
   const still = new Set(gone.length === 0 ? [] : namedIn(dataDir));
   const missing = gone.filter((id) => still.has(id));
-  if (missing.length === 0) return ok('files', 'all that the database names are there, whole');
+  if (missing.length === 0) {
+    const says = isDeep ? 'there, whole to the last byte' : 'there, whole by their sizes';
+    return ok('files', `all that the database names are ${says}`);
+  }
   const names = missing.slice(0, NAMED_MAX).join(', ');
   const fix = `copy them from a backup into ${join(dataDir, 'blobs')}`;
   return fail('files', `${missing.length} are not there, or not whole: ${names}`, fix);
+}
+
+/** To its last byte, against its hash. */
+async function isWhole(path: string, blob: Inspected['blobs'][number]): Promise<boolean> {
+  try {
+    for await (const _ of checkedBytes(path, blob, READ_BYTES));
+    return true;
+  } catch (error) {
+    if (isDamage(error)) return false;
+    throw error;
+  }
 }
 
 function namedIn(dataDir: string): string[] {

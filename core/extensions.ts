@@ -8,17 +8,17 @@ import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import { checkExtension, ExtensionError } from '../proto/extension-zip.ts';
 import type { Extension, ExtensionServiceService } from '../proto/gen/tabern/v1/extensions.pb.ts';
 import type { ExtensionWork } from '../proto/gen/tabern/v1/runners.pb.ts';
+import { openSemaphore } from '../proto/semaphore.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import { isId, newId } from './ids.ts';
 import type { ExtensionRow, LeasedExtension } from './store/types/extensions.ts';
 import type { Store } from './store/types.ts';
-import { openTurns } from './turns.ts';
 
 /** In characters. Source: extensions.proto. */
 const NAME_MAX = 255;
-/** Zips looked at at once: each is unpacked. Ours. */
-const CHECKS_MAX = 2;
+/** Zips verified at once: each is unpacked. One of a project. Ours. */
+const CHECKS = { max: 2, ofOwner: 1 };
 
 type Options = {
   store: Store;
@@ -34,11 +34,14 @@ export function extensionService({
   now,
   extensionsMax,
 }: Options): Service<typeof ExtensionServiceService, ProjectCaller> {
-  const turns = openTurns(CHECKS_MAX);
+  const turns = openSemaphore(CHECKS);
 
   /** Throws INVALID_FIELD that says what is wrong with the zip. */
-  async function check(blobId: string, signal: AbortSignal): Promise<void> {
-    using _ = await turns.take(signal);
+  async function check(
+    blobId: string,
+    { projectId, call: { signal } }: ProjectCaller,
+  ): Promise<void> {
+    using _ = await turns.acquire(projectId, signal);
     try {
       await checkExtension(files.path(blobId), { signal });
     } catch (error) {
@@ -48,14 +51,15 @@ export function extensionService({
   }
 
   return {
-    async createExtension({ fileName: said, blobId }, { projectId, call }) {
+    async createExtension({ fileName: said, blobId }, caller) {
+      const { projectId } = caller;
       const blob = isId(blobId) ? await store.getBlob(blobId) : undefined;
       if (blob?.projectId !== projectId || blob.kind !== 'EXTENSION') {
         throw notFound('Blob', blobId);
       }
       try {
         const fileName = checkedName(said);
-        await check(blobId, call.signal);
+        await check(blobId, caller);
         const wanted = { id: newId(), projectId, blobId, fileName, at: now() };
         const made = await store.createExtension(wanted, extensionsMax);
         if (made === 'taken') throw invalidField('blobId', 'is an extension already.');

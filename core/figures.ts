@@ -28,6 +28,10 @@ const DISK_FREE: Family = {
   name: 'tabern_disk_free_bytes',
   help: 'Free on the data directory’s disk.',
 };
+const SYNC_P95: Family = {
+  name: 'tabern_disk_sync_p95_seconds',
+  help: 'How long commits have lately waited for the disk: the 95th percentile of ten minutes.',
+};
 const SESSIONS: Family = {
   name: 'tabern_sessions_ended_total',
   help: 'Sessions that ended, by status and reason; a function’s session has the reason function.',
@@ -73,7 +77,7 @@ const COMMIT_TO_SEND: Family = {
 export async function watchCore(
   metrics: Metrics,
   parts: {
-    store: Pick<Store, 'figures'>;
+    store: Pick<Store, 'figures' | 'syncP95Ms'>;
     disk: Disk;
     readiness: Readiness;
     now: () => number;
@@ -100,6 +104,7 @@ export async function watchCore(
     metrics.set(RUNNERS, heard, { state: 'heard' });
     metrics.set(RUNNERS, able, { state: 'able' });
     metrics.set(DISK_FREE, disk.freeBytes);
+    metrics.set(SYNC_P95, (store.syncP95Ms() ?? 0) / 1_000);
   });
 }
 

@@ -6,6 +6,7 @@ import type {
   Version,
 } from '../proto/gen/tabern/v1/functions.pb.ts';
 import type { ProjectCaller, Service } from './call.ts';
+import { jsonOf, type ShowJson } from './json-values.ts';
 import { readOffsets } from './offsets.ts';
 import { pathId } from './path-id.ts';
 import type { BuiltFunction, FunctionRow, VersionRow } from './store/types/builds.ts';
@@ -33,7 +34,7 @@ export function functionHandlers({
       return { function: functionToProto(row) };
     },
 
-    async listVersions(request, { projectId }) {
+    async listVersions(request, { projectId, call }) {
       const functionId = pathId('functionId', request.functionId);
       const page = readOffsets(request);
       const [found, { rows, total }] = await Promise.all([
@@ -41,14 +42,15 @@ export function functionHandlers({
         store.listVersions({ functionId, projectId, ...page }),
       ]);
       if (!found) throw notFound('Function', functionId);
-      return { results: rows.map(versionToProto), total };
+      const show = jsonOf(call);
+      return { results: rows.map((row) => versionToProto(row, show)), total };
     },
 
-    async getVersion(request, { projectId }) {
+    async getVersion(request, { projectId, call }) {
       const id = pathId('id', request.id);
       const row = await store.getVersion({ id, projectId });
       if (!row) throw notFound('Version', id);
-      return { version: versionToProto(row) };
+      return { version: versionToProto(row, jsonOf(call)) };
     },
   };
 }
@@ -65,18 +67,22 @@ function functionToProto(row: FunctionRow): FunctionMessage {
 }
 
 /** A function inside the build that made this version of it. */
-export function builtToProto(built: BuiltFunction): FunctionMessage {
-  return { ...functionToProto(built.function), createdVersion: versionToProto(built.version) };
+export function builtToProto(built: BuiltFunction, show: ShowJson): FunctionMessage {
+  const createdVersion = versionToProto(built.version, show);
+  return { ...functionToProto(built.function), createdVersion };
 }
 
-function versionToProto(row: VersionRow): Version {
+function versionToProto(row: VersionRow, show: ShowJson): Version {
+  const [config, schema] = [show(row.sessionConfig), show(row.paramsSchema)];
   return {
     id: row.id,
     projectId: row.projectId,
     functionId: row.functionId,
     functionBuildId: row.buildId,
-    sessionCreateParams: row.sessionConfig === null ? undefined : JSON.parse(row.sessionConfig),
-    userParamsSchema: row.paramsSchema === null ? undefined : JSON.parse(row.paramsSchema),
+    sessionCreateParams: config.value,
+    sessionCreateParamsJson: config.text,
+    userParamsSchema: schema.value,
+    userParamsSchemaJson: schema.text,
     createdAt: new Date(row.createdAt),
     updatedAt: new Date(row.createdAt),
   };

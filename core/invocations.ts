@@ -5,10 +5,10 @@
  */
 import { invalidField, notFound } from '../proto/errors.ts';
 import type {
-  Invocation,
   InvocationServiceService,
   InvokeFunctionRequest,
 } from '../proto/gen/tabern/v1/invocations.pb.ts';
+import { jsonProblem } from '../proto/json-scan.ts';
 import { must } from '../proto/must.ts';
 import type { Call } from '../proto/rpc.ts';
 import { traceparentIn } from '../proto/trace.ts';
@@ -17,19 +17,31 @@ import type { Checks } from './checks.ts';
 import { extensionOf, findExtension } from './extensions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { isId, newId } from './ids.ts';
+import { withIgnored } from './ignored-members.ts';
+import { invocationToProto } from './invocation-view.ts';
+import { jsonOf } from './json-values.ts';
 import { fitting } from './listed.ts';
 import { logToProto } from './log-lines.ts';
 import { readOffsets } from './offsets.ts';
 import { pathId } from './path-id.ts';
-import { merged, plainParams, problemOf, type SessionParams } from './session-params.ts';
+import type { Quotas } from './quotas.ts';
+import {
+  merged,
+  plainConfig,
+  plainParams,
+  problemOf,
+  type SessionParams,
+} from './session-params.ts';
 import type { SessionSecrets } from './session-secrets.ts';
 import type { VersionRow } from './store/types/builds.ts';
-import type { InvocationCause, InvocationRow } from './store/types/invocations.ts';
+import type { InvocationRow } from './store/types/invocations.ts';
 import type { Store } from './store/types.ts';
 import { openWake, waitUntil } from './wake.ts';
 
 /** In bytes of JSON. Source: reference.md 2.4. */
 const PARAMS_MAX_BYTES = 64 << 10;
+/** Levels of nesting. Ours: the REST door's own limit is lower. */
+const PARAMS_DEPTH_MAX = 100;
 /** In seconds. Source: reference.md 2.4. */
 const TIMEOUT_DEFAULT = 900;
 /** Functions are available only there. Source: interface.md 1. */
@@ -42,6 +54,7 @@ export type InvocationOptions = {
   now: () => number;
   checks: Checks;
   secrets: SessionSecrets;
+  quotas: Pick<Quotas, 'checkRoom'>;
   /** Invocations of a project that may wait. */
   queueMax: number;
   /** How long one may wait for a runner. */
@@ -65,24 +78,26 @@ export function invocationService(
   return {
     /** Accepts one invocation and answers at once; a runner leases it from here. */
     async invokeFunction(request, caller) {
-      return { invocation: toProto(await accept(options, request, caller)) };
+      const row = await accept(options, request, caller);
+      return { invocation: invocationToProto(row, jsonOf(caller.call)) };
     },
 
     async getInvocation({ id, wait = 0 }, { projectId, call }) {
       if (wait > WAIT_MAX) throw invalidField('wait', `must be 0 to ${WAIT_MAX}.`);
       const row = await find(id, projectId);
-      if (wait === 0 || row.endedAt !== null) return { invocation: toProto(row) };
-      return { invocation: toProto(await ended(options, row, { call, waitMs: wait * 1_000 })) };
+      const isOver = wait === 0 || row.endedAt !== null;
+      const latest = isOver ? row : await ended(options, row, { call, waitMs: wait * 1_000 });
+      return { invocation: invocationToProto(latest, jsonOf(call)) };
     },
 
-    async cancelInvocation({ id: text }, { projectId }) {
+    async cancelInvocation({ id: text }, { projectId, call }) {
       const id = pathId('id', text);
       const row = await store.cancelInvocation({ id, projectId, at: now() });
       if (!row) throw notFound('Invocation', id);
-      return { invocation: toProto(row) };
+      return { invocation: invocationToProto(row, jsonOf(call)) };
     },
 
-    async listInvocations(request, { projectId }) {
+    async listInvocations(request, { projectId, call }) {
       const versionId = pathId('versionId', request.versionId);
       const filter = { versionId, projectId, status: request.status, ...readOffsets(request) };
       const [version, { rows, total }] = await Promise.all([
@@ -90,9 +105,10 @@ export function invocationService(
         store.listInvocations(filter),
       ]);
       if (!version) throw notFound('Version', versionId);
+      const show = jsonOf(call);
       const results = fitting(rows).map(({ row, hasParams }) => ({
-        ...toProto(row),
-        ...(hasParams ? {} : { params: undefined }),
+        ...invocationToProto(row, show),
+        ...(hasParams ? {} : { params: undefined, paramsJson: undefined }),
       }));
       return { results, total };
     },
@@ -107,24 +123,26 @@ export function invocationService(
 
 /** A new invocation, or the one that its idempotency key has made. */
 async function accept(
-  { store, now, checks, secrets, queueMax, waitMs }: InvocationOptions,
+  { store, now, checks, secrets, quotas, queueMax, waitMs }: InvocationOptions,
   request: InvokeFunctionRequest,
   { projectId, call }: ProjectCaller,
 ): Promise<InvocationRow> {
   const functionId = pathId('functionId', request.functionId);
   const named = request.versionId;
   const versionId = named === undefined ? undefined : pathId('versionId', named);
-  const given = request.params ?? {};
-  checkSize(given);
+  const given = givenParams(request);
   const over = plainParams(request.sessionCreateParams);
   const asked = { functionId, versionId, params: given, sessionCreateParams: over };
   const idempotency = idempotencyKey(request.idempotencyKey, asked);
-  // First: what is published since may take other params, and the queue may be full by now.
+  // First: what is published since may take other params, and queue or quota may be full by now.
   const earlier =
     idempotency && (await store.findIdempotent({ ...idempotency, projectId, at: now() }));
   if (earlier) return earlier;
+  await quotas.checkRoom(projectId, 'RESULT');
   const version = await findVersion(store, { functionId, versionId, projectId });
   const session = sessionParams(version, over);
+  const wrong = await checks.patterns(projectId, session);
+  if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
   const params = await checks.params(version, given);
   const contextId = contextOf(session);
   if (contextId !== null) await findContext(store, { id: contextId, projectId });
@@ -135,7 +153,7 @@ async function accept(
     ...{ id: newId(), sessionId, projectId, functionId, versionId: version.id },
     ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
     params: JSON.stringify(params),
-    sessionParams: secrets.seal(session, sessionId),
+    sessionParams: secrets.seal(withIgnored(session, call), sessionId),
     userMetadata: jsonOrNull(session['userMetadata']),
     timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
     ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
@@ -177,15 +195,23 @@ async function ended(
   }
 }
 
-function checkSize(params: object): void {
-  if (Buffer.byteLength(JSON.stringify(params)) > PARAMS_MAX_BYTES) {
+/** The size is checked before the text is parsed. */
+function givenParams({ params = {}, paramsJson }: InvokeFunctionRequest): SessionParams {
+  const json = paramsJson ?? JSON.stringify(params);
+  if (Buffer.byteLength(json) > PARAMS_MAX_BYTES) {
     throw invalidField('params', `must be at most ${PARAMS_MAX_BYTES} bytes of JSON.`);
   }
+  const problem = paramsJson === undefined ? undefined : jsonProblem(json, PARAMS_DEPTH_MAX);
+  const given: unknown = problem === undefined ? JSON.parse(json) : undefined;
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
+    return given as SessionParams;
+  }
+  throw invalidField('params', 'must be an object.');
 }
 
 /** The function's sessionConfig under the invocation's sessionCreateParams. */
 function sessionParams(version: VersionRow, over: SessionParams): SessionParams {
-  const base = version.sessionConfig === null ? {} : JSON.parse(version.sessionConfig);
+  const base = plainConfig(JSON.parse(version.sessionConfig ?? '{}')) as SessionParams;
   const session = merged(base, over);
   const wrong = problemOf(session);
   if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
@@ -205,28 +231,4 @@ async function findContext(store: Store, wanted: { id: string; projectId: string
 
 function jsonOrNull(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
-}
-
-function toProto(row: InvocationRow): Invocation {
-  return {
-    id: row.id,
-    projectId: row.projectId,
-    functionId: row.functionId,
-    versionId: row.versionId,
-    sessionId: row.sessionId,
-    region: row.region,
-    params: JSON.parse(row.params),
-    status: row.status,
-    results: row.results === null ? undefined : (JSON.parse(row.results) ?? undefined),
-    createdAt: new Date(row.createdAt),
-    updatedAt: new Date(row.updatedAt),
-    startedAt: new Date(row.startedAt ?? row.createdAt),
-    endedAt: row.endedAt === null ? undefined : new Date(row.endedAt),
-    expiresAt: new Date(row.expiresAt),
-    cause: row.cause === null ? undefined : causeToProto(JSON.parse(row.cause)),
-  };
-}
-
-function causeToProto({ code, message, name, stack }: InvocationCause): Invocation['cause'] {
-  return { code, message, name, stack };
 }

@@ -20,6 +20,7 @@ import { addDownload } from './downloads.ts';
 import { extensionWork } from './extensions.ts';
 import { newId } from './ids.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
+import type { Quotas } from './quotas.ts';
 import type { Readiness } from './readiness.ts';
 import { addRecording } from './recording-arrivals.ts';
 import { sessionLeases } from './session-leases.ts';
@@ -45,6 +46,7 @@ const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not 
 
 export type LeaseOptions = ContentOptions & {
   checks: Checks;
+  quotas: Pick<Quotas, 'checkRoom' | 'within'>;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
   log: Log;
@@ -125,7 +127,8 @@ export function runnerService(
     async completeInvocation({ leaseId, outcome, sessionStartMs }) {
       const at = now();
       const sessionStartedAt = sessionStartMs > 0 ? Math.min(Math.round(sessionStartMs), at) : null;
-      const end = { leaseId, outcome: invocationOutcome(outcome), sessionStartedAt, at };
+      const checked = await invocationOutcome({ store, checks }, { leaseId, outcome });
+      const end = { leaseId, outcome: checked, sessionStartedAt, at };
       return { accepted: await store.completeInvocation(end) };
     },
 

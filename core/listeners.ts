@@ -5,6 +5,7 @@
  */
 import { Fault, invalidField } from '../proto/errors.ts';
 import type { WebhookServiceService } from '../proto/gen/tabern/v1/webhooks.pb.ts';
+import { openShares } from '../proto/shares.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import type { HeardEvent } from './store/types/listeners.ts';
 import type { Store } from './store/types.ts';
@@ -14,6 +15,8 @@ type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
 
 /** In milliseconds. Ours: the longest poll, and time to forward what it brought. */
 const LISTENING_MS = 60_000;
+/** Of one project at once. Ours: each event wakes all of them. */
+const POLLS_MAX = 100;
 /** Of 20 KiB each at most. */
 const LIMIT_MAX = 100;
 /** In seconds. Ours: below the 30 s of a call that names no deadline. */
@@ -32,20 +35,33 @@ type Options = {
 export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'> {
   const { store, now, closing = new AbortController().signal } = options;
 
+  const polls = openShares(Number.POSITIVE_INFINITY, POLLS_MAX);
+
+  /** A place among the project's polls. Throws CONCURRENCY_LIMIT when there is none. */
+  function enter(projectId: string): Disposable {
+    if (!polls.acquire(projectId, 1)) {
+      const message = `Max concurrent polls for events (${POLLS_MAX}) reached.`;
+      throw new Fault('CONCURRENCY_LIMIT', message, { limit: POLLS_MAX, current: POLLS_MAX });
+    }
+    return { [Symbol.dispose]: () => polls.release(projectId, 1) };
+  }
+
   return {
     async listEvents({ cursor, limit = LIMIT_MAX, wait = 0 }, { projectId, call }) {
       if (limit < 1 || limit > LIMIT_MAX) throw invalidField('limit', `must be 1 to ${LIMIT_MAX}.`);
       if (wait > WAIT_MAX_S) throw invalidField('wait', `must be 0 to ${WAIT_MAX_S}.`);
+      using _ = enter(projectId);
       const behind = cursor === undefined ? undefined : readCursor(cursor);
       const last = await store.listen({ projectId, until: now() + LISTENING_MS });
       if (behind === undefined) return { data: [], nextCursor: writeCursor(last) };
 
-      const left = call.deadline - Date.now() - ANSWER_MARGIN_MS;
-      const until = performance.now() + Math.min(wait * 1_000, Math.max(0, left));
+      const at = performance.now();
+      const left = call.deadline - at - ANSWER_MARGIN_MS;
+      const until = at + Math.min(wait * 1_000, Math.max(0, left));
       const ending = AbortSignal.any([call.signal, closing]);
       for (;;) {
         // Listening begins before looking: what comes between is not missed.
-        using wake = openWake(store, 'events');
+        using wake = openWake(store, `events:${projectId}`);
         const events = await store.eventsAfter({ projectId, after: behind, limit });
         const waitMs = until - performance.now();
         if (events.length > 0 || waitMs <= 0 || ending.aborted) {

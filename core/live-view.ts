@@ -1,11 +1,13 @@
 /**
- * The links of a session's live view. They are capabilities: whoever has one needs no key. Path and
+ * The links of a session's live view. They are capabilities: whoever has one needs no key. A token
+ * shows the session; wsUrl speaks CDP and has the session's signing key, as connectUrl. Path and
  * query only: core knows no hosts, and no open tabs either, which the gateway adds over REST.
  */
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { SessionServiceService } from '../proto/gen/tabern/v1/sessions.pb.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import { pathId } from './path-id.ts';
+import type { SigningKeys } from './signing-keys.ts';
 import type { Store } from './store/types.ts';
 import type { ViewTokens } from './view-tokens.ts';
 
@@ -15,9 +17,10 @@ const EXPIRES_IN_MAX = 21_600;
 export function liveView(options: {
   store: Pick<Store, 'getSession'>;
   tokens: Pick<ViewTokens, 'of'>;
+  signingKeys: Pick<SigningKeys, 'of'>;
   now: () => number;
 }): Pick<Service<typeof SessionServiceService, ProjectCaller>, 'getLiveView'> {
-  const { store, tokens, now } = options;
+  const { store, tokens, signingKeys, now } = options;
   return {
     async getLiveView({ id, expiresIn }, { projectId, keyId }) {
       const lifeMs = expiresIn === undefined ? undefined : checkedLife(expiresIn);
@@ -36,7 +39,7 @@ export function liveView(options: {
         // With a query, as users append `&navbar=false`.
         debuggerUrl: `/live?token=${token}`,
         debuggerFullscreenUrl: `/live?token=${token}&navbar=false`,
-        wsUrl: `/view?token=${token}`,
+        wsUrl: `/connect?signingKey=${signingKeys.of(session.id, keyId)}`,
         pages: [],
       };
     },

@@ -4,32 +4,34 @@
  * listen. When a commit fails, the outcome of what waited is unknown: it is said so, and the
  * process ends with code 70.
  */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
+import { makeDirectory } from '../proto/durable.ts';
+import { DataError } from '../proto/env.ts';
 import type { Log } from '../proto/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
 import type { OnError } from '../proto/rpc.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/services.ts';
-import { authenticator, hashOf, newApiKey, newPublicId, type Tokens } from './auth.ts';
+import { authenticator, type Tokens } from './auth.ts';
+import { removeLeft } from './backup/take.ts';
 import { openBlobFiles } from './blobs/files.ts';
+import { startScrub } from './blobs/scrub.ts';
 import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
 import { startCleaning } from './cleaning.ts';
 import { schedulerClock } from './clock.ts';
 import type { CoreConfig } from './config.ts';
+import { type Damage, openChecked, openDamage } from './damage.ts';
 import { DISK_RULE, type DiskRule, openDisk } from './disk.ts';
 import { watchCore } from './figures.ts';
+import { ensureProject, type FirstStart, openFirstKey } from './first-key.ts';
 import { startHeartbeat } from './heartbeat.ts';
-import { newId } from './ids.ts';
 import { openKeyPool } from './keys/pool.ts';
-import { DEFAULT_TIMEOUT } from './operators.ts';
 import { openReadiness } from './readiness.ts';
 import { openSealer, type Sealer } from './seal.ts';
 import { tokenFile } from './secret-files.ts';
 import { listen } from './server.ts';
 import { allHandlers, type Parts } from './services.ts';
-import { openStore } from './store/thread.ts';
 import type { Store } from './store/types.ts';
 import { startSweep } from './sweep.ts';
 
@@ -44,14 +46,8 @@ const FATAL_DELAY_MS = 100;
  * EX_IOERR's neighbour for supervisors: a restart is the cure. Source: reliability.md R3, rule 3.
  */
 const FATAL_EXIT_CODE = 70;
-
-export type FirstStart = {
-  projectId: string;
-  /** Shown once: only its hash is stored. */
-  apiKey: string;
-  /** The operator chose it. */
-  isPreset: boolean;
-};
+/** EX_CONFIG: no restart cures it, the operator does. */
+const FINAL_EXIT_CODE = 78;
 
 export type Core = AsyncDisposable & {
   /** In this process. */
@@ -59,7 +55,7 @@ export type Core = AsyncDisposable & {
   handlers: AllHandlers;
   /** Of the gRPC door, as grpc-js spells it. */
   address: string;
-  /** Only when this start made the first key. */
+  /** While no key of the default project was used. */
   firstStart?: FirstStart;
   close(): Promise<void>;
 };
@@ -74,25 +70,42 @@ export type CoreOptions = {
   disk?: DiskRule;
 };
 
-/** Starts core on its data directory. Throws ConfigError when the directory cannot be used. */
+/**
+ * Starts core on its data directory. Throws ConfigError when the directory cannot be used, as
+ * DataError when only its operator can mend it.
+ */
 export async function startCore(
   config: CoreConfig,
   log: Log,
   options: CoreOptions = {},
 ): Promise<Core> {
-  const { onFatal = (error) => endProcess(error, log) } = options;
-  const { dataDir, durability, crashAt, leaseMs, sweepMs, queueMax } = config;
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeDirectory(config.dataDir);
+  const damage = openDamage(config.dataDir, log);
+  try {
+    return await start(config, log, { ...options, damage });
+  } catch (error) {
+    throw damage.judge(error);
+  }
+}
+
+async function start(
+  config: CoreConfig,
+  log: Log,
+  options: CoreOptions & { damage: Damage },
+): Promise<Core> {
+  const { damage, metrics = NO_METRICS } = options;
+  const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
+  const { dataDir, leaseMs, sweepMs, queueMax, quotas } = config;
   const keyFile = (name: string) => join(dataDir, 'keys', name);
 
   await using opened = new AsyncDisposableStack();
-  const store = await openStore({ dir: dataDir, durability, crashAt, onFatal });
-  opened.defer(() => store.close());
+  const store = await openChecked(config, { onFatal, damage, opened });
   const now = options.now ?? (await openClock(store, log));
   await store.recoverWork({ at: now(), leaseMs });
   const sealer = await openSecrets(store, keyFile('master.key'));
   const tokens = openTokens(keyFile);
-  const files = await openBlobs(dataDir, { store, log, now, opened });
+  const first = openFirstKey(keyFile('first.key'), { sealer, log });
+  const files = await openBlobs(dataDir, { store, log, now, metrics, opened });
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
@@ -101,8 +114,8 @@ export async function startCore(
   const watch = await openWatch(config, { store, log, now, opened }, options);
   const closing = new AbortController();
   const handlers = allHandlers({
-    ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax, ...watch },
-    ...authenticator({ store, tokens, now }),
+    ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax, quotas, ...watch },
+    ...authenticator({ store, tokens, now, onFirstUse: first.used }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
     ...{ recordingDays: config.recordingDays, extensionsMax: config.extensionsMax },
@@ -113,15 +126,15 @@ export async function startCore(
   const server = await listen(join(dataDir, 'core.sock'), handlers, onError);
   opened.defer(() => server.close());
   opened.defer(() => closing.abort());
-  // Last: the key that a first start makes is shown only by a start that succeeds.
-  const firstStart = await ensureProject(store, config, now());
-
+  const firstStart = await ensureProject({ store, first }, config, now());
   const parts = opened.move();
-  const close = () => parts.disposeAsync();
+  const close = async () => {
+    await parts.disposeAsync();
+    damage.clear();
+  };
   return {
     clients: localClients(handlers, { onError }),
-    handlers,
-    address: server.address,
+    ...{ handlers, address: server.address },
     ...(firstStart && { firstStart }),
     close,
     [Symbol.asyncDispose]: close,
@@ -130,11 +143,16 @@ export async function startCore(
 
 async function openBlobs(
   dataDir: string,
-  { opened, ...parts }: Pick<Parts, 'store' | 'log' | 'now'> & { opened: AsyncDisposableStack },
+  {
+    opened,
+    ...parts
+  }: Pick<Parts, 'store' | 'log' | 'now' | 'metrics'> & { opened: AsyncDisposableStack },
 ) {
+  await removeLeft(dataDir);
   const folder = join(dataDir, 'blobs');
-  const files = await openBlobFiles(folder);
+  const files = await openBlobFiles(folder, parts.log);
   opened.use(await startBlobSweep({ ...parts, files, folder }));
+  opened.use(startScrub({ ...parts, folder }));
   return files;
 }
 
@@ -160,37 +178,9 @@ async function openClock(store: Store, log: Log): Promise<() => number> {
   return schedulerClock(written);
 }
 
-/**
- * The default project, and its first key when there is none. A preset key is always one of its
- * keys.
- */
-async function ensureProject(
-  store: Store,
-  { concurrency, apiKey: preset }: CoreConfig,
-  at: number,
-): Promise<FirstStart | undefined> {
-  const { id: projectId } = await store.ensureProject({
-    ...{ id: newId(), name: 'default', defaultTimeout: DEFAULT_TIMEOUT, concurrency },
-    ...{ createdAt: at, updatedAt: at },
-  });
-  const isFirst = !(await store.hasApiKeys(projectId));
-  if (preset !== undefined) {
-    const publicId = newPublicId(); // of the first time; one that is there stays as it is
-    await store.addApiKey({ hash: hashOf(preset), projectId, publicId, name: 'preset', at });
-    return isFirst ? { projectId, apiKey: preset, isPreset: true } : undefined;
-  }
-  if (!isFirst) return undefined;
-  const { key, publicId } = newApiKey();
-  await store.addApiKey({ hash: hashOf(key), projectId, publicId, name: 'first', at });
-  return { projectId, apiKey: key, isPreset: false };
-}
-
 function openTokens(keyFile: (name: string) => string): Tokens {
-  return {
-    runner: tokenFile(keyFile('runner.token')),
-    gateway: tokenFile(keyFile('gateway.token')),
-    operator: tokenFile(keyFile('operator.token')),
-  };
+  const token = (name: string) => tokenFile(keyFile(`${name}.token`));
+  return { runner: token('runner'), gateway: token('gateway'), operator: token('operator') };
 }
 
 async function openSecrets(store: Store, path: string): Promise<Sealer> {
@@ -200,7 +190,9 @@ async function openSecrets(store: Store, path: string): Promise<Sealer> {
   return sealer;
 }
 
-function endProcess(error: Error, log: Log): void {
+function endProcess(error: unknown, log: Log): void {
   log.fatal({ err: error }, 'the store failed; ending');
-  setTimeout(() => process.exit(FATAL_EXIT_CODE), FATAL_DELAY_MS);
+  const isFinal = error instanceof DataError;
+  if (isFinal) process.stderr.write(`tabern: ${error.message}\n`);
+  setTimeout(() => process.exit(isFinal ? FINAL_EXIT_CODE : FATAL_EXIT_CODE), FATAL_DELAY_MS);
 }

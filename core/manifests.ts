@@ -5,7 +5,8 @@
 import type { CompleteBuildRequest_Success } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { newId } from './ids.ts';
 import { schemaProblem } from './params.ts';
-import { problemOf } from './session-params.ts';
+import { plainConfig, problemOf, type SessionParams } from './session-params.ts';
+import { patternsProblem } from './session-patterns.ts';
 import type { BuildCause } from './store/types/builds.ts';
 import type { BuiltManifest } from './store/types/leases.ts';
 
@@ -63,10 +64,10 @@ function problem({ name, sessionConfigJson, paramsSchemaJson }: Manifest): Build
 function configProblem(name: string, json: string): BuildCause | undefined {
   if (json === '') return undefined;
   const code = 'INVALID_SESSION_CREATE_PARAMS';
-  const config = parsed(json);
+  const config = plainConfig(parsed(json));
   if (config === undefined)
     return { code, message: `Function "${name}": sessionConfig is not JSON.` };
-  const wrong = problemOf(config);
+  const wrong = problemOf(config) ?? patternsProblem(config as SessionParams);
   if (!wrong) return undefined;
   return { code, message: `Function "${name}": sessionConfig${wrong.path} ${wrong.problem}` };
 }

@@ -13,6 +13,7 @@ import { type ForgetKey, hashOf, newApiKey } from './auth.ts';
 import type { MachineCaller, Service } from './call.ts';
 import { newId } from './ids.ts';
 import { toProto as projectOf } from './projects.ts';
+import { QUOTA_MAX, QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';
 import type { ApiKeyRow, LimitChange, OperatedRow } from './store/types/operators.ts';
 import type { Store } from './store/types.ts';
 
@@ -29,6 +30,7 @@ export type OperatorOptions = {
   /** Of a project whose operator has not said. */
   concurrency: number;
   queueMax: number;
+  quotas: Quotas;
   /** A revoked key is not remembered any longer. */
   forgetKey: ForgetKey;
 };
@@ -36,8 +38,12 @@ export type OperatorOptions = {
 export function operatorService(
   options: OperatorOptions,
 ): Omit<Service<typeof OperatorServiceService, MachineCaller>, 'createBackup'> {
-  const { store, now, concurrency, queueMax, forgetKey } = options;
-  const shown = (row: OperatedRow) => toProto(row, queueMax);
+  const { store, now, concurrency, queueMax, quotas, forgetKey } = options;
+  const shown = async (row: OperatedRow) => {
+    const { id } = row;
+    const [own, storage] = await Promise.all([quotas.limits(id), quotas.usage(id)]);
+    return { ...toProto(row, { queueMax, quotas: own }), storage };
+  };
 
   return {
     async createProject({ name: given, limits }) {
@@ -46,18 +52,19 @@ export function operatorService(
       const times = { createdAt: at, updatedAt: at };
       const project = { id: newId(), name, defaultTimeout: DEFAULT_TIMEOUT, concurrency, ...times };
       const row = await store.addProject({ project, limits: checkedLimits(limits), at });
-      if (row) return { project: shown(row) };
+      if (row) return { project: await shown(row) };
       throw new Fault('PROJECT_NAME_TAKEN', `A project named "${name}" already exists.`, { name });
     },
 
     async listAllProjects() {
-      return { projects: (await store.listProjects({ at: now() })).map(shown) };
+      const rows = await store.listProjects({ at: now() });
+      return { projects: await Promise.all(rows.map(shown)) };
     },
 
     async setProjectLimits({ project, limits }) {
       const row = await store.setLimits({ project, limits: checkedLimits(limits), at: now() });
       if (!row) throw notFound('Project', project);
-      return { project: shown(row) };
+      return { project: await shown(row) };
     },
 
     async createApiKey({ project, name: given }) {
@@ -108,16 +115,24 @@ function checkedLimits(limits: ProjectLimits | undefined): LimitChange {
     sessions: within('sessions', LIMIT_MAX),
     invocations: within('invocations', LIMIT_MAX),
     queue: within('queue', QUEUE_MAX),
+    quotas: QUOTA_NAMES.flatMap((quota) => {
+      const value = within(quota, QUOTA_MAX);
+      return value === undefined ? [] : [{ quota, value }];
+    }),
   };
 }
 
-function toProto(row: OperatedRow, queueMax: number): OperatedProject {
+function toProto(
+  row: OperatedRow,
+  { queueMax, quotas }: { queueMax: number; quotas: QuotaLimits },
+): Omit<OperatedProject, 'storage'> {
   return {
     project: projectOf(row),
     limits: {
       sessions: row.concurrency,
       invocations: row.invocationsMax,
       queue: row.queueMax ?? queueMax,
+      ...quotas,
     },
     sessions: row.sessions,
     invocations: row.invocations,

@@ -7,6 +7,7 @@ import type {
   CompleteBuildRequest,
   CompleteInvocationRequest,
 } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { JsonProblem } from '../proto/json-scan.ts';
 import type { Checks } from './checks.ts';
 import { cutUtf8 } from './delivery/envelope.ts';
 import type { Checked } from './manifests.ts';
@@ -17,8 +18,8 @@ import type { Store } from './store/types.ts';
 /** In bytes of JSON. Source: reference.md 2.4. */
 const RESULTS_MAX_BYTES = 6 << 20;
 /**
- * Levels of nesting. Ours: each takes three of protobuf's, of which the REST door reads 1,000; some
- * thousands more would exhaust the stack of whoever writes them as JSON.
+ * Levels of nesting. Ours: each takes three of protobuf's; some thousands more would exhaust the
+ * stack of a reader.
  */
 const RESULTS_DEPTH_MAX = 300;
 /** In bytes. Ours: an error's text is for people; more is in the log. */
@@ -37,11 +38,19 @@ const BUILD_CODES = [
   'INTERNAL_ERROR',
 ];
 
-export function invocationOutcome(
-  reported: CompleteInvocationRequest['outcome'],
-): InvocationOutcome {
+export async function invocationOutcome(
+  { store, checks }: { store: Store; checks: Checks },
+  { leaseId, outcome: reported }: Pick<CompleteInvocationRequest, 'leaseId' | 'outcome'>,
+): Promise<InvocationOutcome> {
   if (reported === undefined) return { kind: 'success', results: null };
-  if (reported.$case === 'resultsJson') return resultsOutcome(reported.value);
+  if (reported.$case === 'resultsJson') {
+    // A lease that is gone needs no check: its outcome is dropped.
+    const lease = await store.findLease(leaseId);
+    if (!lease) return { kind: 'success', results: null };
+    return await resultsOutcome(reported.value, (json, depthMax) =>
+      checks.json(lease.projectId, json, depthMax),
+    );
+  }
   const { code, message, name, stack } = reported.value;
   const known = INVOCATION_CODES.find((one) => one === code);
   if (!known) throw invalidField('failure.code', `must be one of ${INVOCATION_CODES.join(', ')}.`);
@@ -51,30 +60,27 @@ export function invocationOutcome(
   return { kind: 'failure', cause };
 }
 
-function resultsOutcome(json: string): InvocationOutcome {
+/** The text is scanned, never parsed: it stays as it is, to the HTTP answer. */
+async function resultsOutcome(
+  json: string,
+  scan: (json: string, depthMax: number) => Promise<JsonProblem | undefined>,
+): Promise<InvocationOutcome> {
   if (Buffer.byteLength(json) > RESULTS_MAX_BYTES) {
     return badResult('is larger than 6 MiB of JSON');
   }
-  let results: unknown;
-  try {
-    results = JSON.parse(json);
-  } catch {
-    throw invalidField('resultsJson', 'must be JSON.');
+  switch (await scan(json, RESULTS_DEPTH_MAX)) {
+    case 'syntax':
+      return badResult('is not JSON');
+    case 'depth':
+      return badResult(`is nested deeper than ${RESULTS_DEPTH_MAX} levels`);
+    case undefined:
+      return { kind: 'success', results: json };
   }
-  if (isDeeper(results, RESULTS_DEPTH_MAX)) {
-    return badResult(`is nested deeper than ${RESULTS_DEPTH_MAX} levels`);
-  }
-  return { kind: 'success', results: json };
 }
 
 function badResult(problem: string): InvocationOutcome {
   const message = `The result ${problem}.`;
   return { kind: 'failure', cause: { code: 'WORKLOAD_ERROR', message } };
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
 /**

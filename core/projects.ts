@@ -2,14 +2,16 @@
 import { notFound } from '../proto/errors.ts';
 import type { Project, ProjectServiceService } from '../proto/gen/tabern/v1/projects.pb.ts';
 import type { ProjectCaller, Service } from './call.ts';
+import type { Quotas } from './quotas.ts';
 import type { ProjectRow } from './store/types/projects.ts';
 import type { Store } from './store/types.ts';
 
 export function projectService(options: {
   store: Store;
+  quotas: Pick<Quotas, 'usage'>;
   now: () => number;
 }): Service<typeof ProjectServiceService, ProjectCaller> {
-  const { store, now } = options;
+  const { store, quotas, now } = options;
 
   async function find(id: string, { projectId }: ProjectCaller): Promise<ProjectRow> {
     const row = id === projectId ? await store.getProject(id) : undefined;
@@ -26,7 +28,11 @@ export function projectService(options: {
     },
     async getProjectUsage({ id }, caller) {
       await find(id, caller);
-      return store.projectUsage({ id, at: now() });
+      const [used, storage] = await Promise.all([
+        store.projectUsage({ id, at: now() }),
+        quotas.usage(id),
+      ]);
+      return { ...used, storage };
     },
   };
 }

@@ -9,6 +9,10 @@ import type { MachineCaller, Service } from './call.ts';
 import type { Disk } from './disk.ts';
 import type { Store } from './store/types.ts';
 
+/** In milliseconds. Source: reliability.md F6. */
+const SYNC_SLOW_MS = 200;
+/** In milliseconds: as core warns of it at its start. */
+const CLOCK_OFF_MS = 60_000;
 /** Ours: far more runners than one core feeds; a runner's name is its own choice. */
 const RUNNERS_MAX = 1_000;
 
@@ -39,12 +43,15 @@ export function openReadiness(options: { now: () => number; leaseMs: number }): 
 }
 
 export function healthService(options: {
-  store: Pick<Store, 'lastTime'>;
+  store: Pick<Store, 'lastTime' | 'syncP95Ms'>;
   disk: Disk;
   readiness: Readiness;
+  /** Core's time, and the machine's. */
+  now: () => number;
+  wall: () => number;
   log: Log;
 }): Service<typeof HealthServiceService, MachineCaller> {
-  const { store, disk, readiness, log } = options;
+  const { store, disk, readiness, now, wall, log } = options;
 
   /** The database's thread answers, and reads. */
   async function ofCore(): Promise<string> {
@@ -57,15 +64,30 @@ export function healthService(options: {
     }
   }
 
+  /** It works, and every acknowledged write waits for it. */
+  function slowness(): string {
+    const ms = store.syncP95Ms() ?? 0;
+    if (ms < SYNC_SLOW_MS) return '';
+    return `Writes wait ${Math.round(ms)} ms for the disk (95th percentile).`;
+  }
+
+  function offset(): string {
+    const seconds = Math.round((now() - wall()) / 1_000);
+    if (Math.abs(seconds) * 1_000 <= CLOCK_OFF_MS) return '';
+    const way = seconds > 0 ? 'ahead of' : 'behind';
+    return `Core’s time is ${Math.abs(seconds)} s ${way} the machine’s.`;
+  }
+
   return {
     async checkHealth() {
       const { heard, able } = readiness.runners();
       const lost = 'No browser starts: see the runner’s log.';
       const checks: HealthCheck[] = [
-        { name: 'core', fault: await ofCore() },
-        { name: 'disk', fault: disk.isLow ? 'The disk is almost full.' : '' },
-        { name: 'runner', fault: heard > 0 ? '' : 'No runner is registered.' },
-        { name: 'browser', fault: heard > 0 && able === 0 ? lost : '' },
+        { name: 'core', fault: await ofCore(), warning: '' },
+        { name: 'disk', fault: disk.isLow ? 'The disk is almost full.' : '', warning: slowness() },
+        { name: 'clock', fault: '', warning: offset() },
+        { name: 'runner', fault: heard > 0 ? '' : 'No runner is registered.', warning: '' },
+        { name: 'browser', fault: heard > 0 && able === 0 ? lost : '', warning: '' },
       ];
       return { checks };
     },

@@ -5,6 +5,7 @@
 import { Fault, invalidField } from '../proto/errors.ts';
 import type { AddRecordingRequest } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { cutUtf8 } from './delivery/envelope.ts';
+import type { Quotas } from './quotas.ts';
 import type { Store } from './store/types.ts';
 
 /** Source: runners.proto. */
@@ -18,16 +19,27 @@ const URL_MAX_BYTES = 2 << 10;
 /** In ms. Ours: beyond a session's longest life. */
 const OFFSET_MAX_MS = 7 * 3_600_000;
 
-type Options = { store: Pick<Store, 'addRecording'>; now: () => number };
+type Options = {
+  store: Pick<Store, 'addRecording' | 'findLease'>;
+  quotas: Pick<Quotas, 'checkRoom'>;
+  now: () => number;
+};
 
-/** Throws LEASE_LOST, or INVALID_FIELD for a blob that is not its to add. */
+/**
+ * Throws LEASE_LOST, INVALID_FIELD for a blob that is not its to add, or QUOTA_EXCEEDED for a page
+ * of which nothing could be kept.
+ */
 export async function addRecording(
-  { store, now }: Options,
+  { store, quotas, now }: Options,
   request: AddRecordingRequest,
 ): Promise<Record<string, never>> {
   const { leaseId, pageId, number, blobId = null, url, complete } = request;
   if (pageId > PAGE_MAX) throw invalidField('pageId', `must be at most ${PAGE_MAX}.`);
   if (number > NUMBER_MAX) throw invalidField('number', `must be at most ${NUMBER_MAX}.`);
+  if (blobId === null && !complete) {
+    const lease = await store.findLease(leaseId);
+    if (lease) await quotas.checkRoom(lease.projectId, 'RECORDING');
+  }
   const at = now();
   const added = await store.addRecording({
     ...{ leaseId, pageId, number, blobId, complete, at, endedAfter: at - LATE_MS },

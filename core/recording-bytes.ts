@@ -5,6 +5,7 @@
  */
 import { Fault, invalidField, notFound } from '../proto/errors.ts';
 import type { ReadBlobResponse } from '../proto/gen/tabern/v1/blobs.pb.ts';
+import { isDamage, type Stored } from './blobs/checked.ts';
 import type { BlobFiles } from './blobs/files.ts';
 import { mp4Index } from './mp4-index.ts';
 import type { LinkedRecording, RecordingLinks } from './recording-links.ts';
@@ -19,7 +20,7 @@ type Options = {
 
 type Wanted = { url: string; offset?: number | undefined; length?: number | undefined };
 /** Made here, or a file's. */
-type Piece = { size: number; bytes: Buffer } | { size: number; blobId: string };
+type Piece = { size: number; bytes: Buffer } | { size: number; blob: Stored };
 
 export type RecordingBytes = (wanted: Wanted) => AsyncGenerator<ReadBlobResponse>;
 
@@ -30,8 +31,9 @@ export function recordingBytes({ store, files, links }: Options): RecordingBytes
       return;
     }
     try {
-      yield* files.readRange(piece.blobId, start, end);
+      yield* files.readRange(piece.blob, start, end);
     } catch (error) {
+      if (isDamage(error)) throw error;
       const said = 'Failed to reach the recording service. Retry the request.';
       throw new Fault('RECORDING_STORE', said, {}, error);
     }
@@ -61,7 +63,10 @@ function piecesOf(
   parts: readonly RecordingPart[],
 ): Piece[] {
   const wanted = number === undefined ? parts : parts.filter((part) => part.number === number);
-  const files = wanted.map(({ blobId, size }) => ({ blobId, size }));
+  const files = wanted.map(({ blobId: id, size, sha256 }) => ({
+    size,
+    blob: { id, size, sha256 },
+  }));
   const [first, ...segments] = files;
   if (first === undefined) throw notFound('Recording', sessionId);
   if (number !== undefined) return files;

@@ -5,7 +5,11 @@
 import { readFileSync } from 'node:fs';
 import {
   createFileRegistry,
+  type DescEnum,
+  type DescExtension,
   type DescFile,
+  type DescMessage,
+  type DescService,
   type FileRegistry,
   fromBinary,
   toBinary,
@@ -43,7 +47,7 @@ function answer(
 ): Response {
   switch (asked?.$case) {
     case 'fileByFilename':
-      return withImports(registry.getFile(asked.value.replace(/\.proto$/, '')), asked.value);
+      return withImports(registry.getFile(asked.value), asked.value);
     case 'fileContainingSymbol':
       return withImports(fileOfSymbol(registry, asked.value), asked.value);
     case 'fileContainingExtension': {
@@ -75,10 +79,27 @@ function fileOfSymbol(registry: FileRegistry, symbol: string): DescFile | undefi
   const found = registry.get(symbol);
   if (found) return found.file;
   const dot = symbol.lastIndexOf('.');
-  const parent = dot > 0 ? registry.get(symbol.slice(0, dot)) : undefined;
-  if (parent?.kind !== 'service') return undefined;
-  const isMethod = parent.methods.some(({ name }) => name === symbol.slice(dot + 1));
-  return isMethod ? parent.file : undefined;
+  const [scope, name] = [symbol.slice(0, dot), symbol.slice(dot + 1)];
+  const parent = registry.get(scope);
+  if (parent && membersOf(parent).includes(name)) return parent.file;
+  // An enum's values are named in the scope that the enum stands in.
+  const enums = [...registry].filter((desc) => desc.kind === 'enum');
+  return enums.find(({ typeName, values }) => {
+    const isInScope = typeName.slice(0, typeName.lastIndexOf('.')) === scope;
+    return isInScope && values.some((value) => value.name === name);
+  })?.file;
+}
+
+function membersOf(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
+  switch (desc.kind) {
+    case 'service':
+      return desc.methods.map(({ name }) => name);
+    case 'message':
+      return [...desc.fields, ...desc.oneofs].map(({ name }) => name);
+    case 'enum':
+    case 'extension':
+      return [];
+  }
 }
 
 function extensionsOf(registry: FileRegistry, type: string) {

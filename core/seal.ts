@@ -5,18 +5,9 @@
  * Layout: version (1 byte, 1) | nonce (12) | tag (16) | ciphertext.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
-import { ConfigError } from '../proto/env.ts';
+import { readFileSync } from 'node:fs';
+import { createFile } from '../proto/durable.ts';
+import { DataError } from '../proto/env.ts';
 import { Fault } from '../proto/errors.ts';
 
 const VERSION = 1;
@@ -83,11 +74,11 @@ export function openSealer(
   check: Uint8Array | null,
 ): { sealer: Sealer; check: Uint8Array } {
   const key = readKey(path) ?? (check === null ? makeKey(path) : undefined);
-  if (key === undefined) throw new ConfigError(`${path} is missing: restore it from the backup`);
+  if (key === undefined) throw new DataError(`${path} is missing: restore it from the backup`);
   const sealer = sealerOf(key);
   if (check === null) return { sealer, check: sealer.seal(CHECK_TEXT, CHECK_PLACE) };
   if (!isKeyOf(sealer, check)) {
-    throw new ConfigError(`${path} is not the key of this database: restore the one it had`);
+    throw new DataError(`${path} is not the key of this database: restore the one it had`);
   }
   return { sealer, check };
 }
@@ -107,11 +98,11 @@ function readKey(path: string): Buffer | undefined {
     text = readFileSync(path, 'utf8').trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new ConfigError(`${path} cannot be read`, { cause: error });
+    throw new DataError(`${path} cannot be read`, { cause: error });
   }
   const key = Buffer.from(text, 'base64');
   if (key.length !== KEY_BYTES || key.toString('base64') !== text) {
-    throw new ConfigError(`${path} is not a key of ${KEY_BYTES} bytes in base64`);
+    throw new DataError(`${path} is not a key of ${KEY_BYTES} bytes in base64`);
   }
   return key;
 }
@@ -122,15 +113,6 @@ function readKey(path: string): Buffer | undefined {
  */
 function makeKey(path: string): Buffer {
   const key = randomBytes(KEY_BYTES);
-  const directory = dirname(path);
-  const aside = `${path}.new`;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  rmSync(aside, { force: true });
-  writeFileSync(aside, `${key.toString('base64')}\n`, { mode: 0o600, flush: true });
-  linkSync(aside, path);
-  rmSync(aside);
-  const opened = openSync(directory, 'r');
-  fsyncSync(opened);
-  closeSync(opened);
+  createFile(path, `${key.toString('base64')}\n`);
   return key;
 }

@@ -19,6 +19,7 @@ import {
   onlyRunners,
   type Service,
 } from './call.ts';
+import { callShares } from './call-shares.ts';
 import type { Checks } from './checks.ts';
 import { contentService } from './context-content.ts';
 import { contextLinks } from './context-links.ts';
@@ -36,6 +37,7 @@ import { liveView } from './live-view.ts';
 import { locateService } from './locate.ts';
 import { operatorService } from './operators.ts';
 import { projectService } from './projects.ts';
+import { openQuotas, type QuotaLimits } from './quotas.ts';
 import { healthService, type Readiness } from './readiness.ts';
 import { recordingBytes } from './recording-bytes.ts';
 import { recordingLinks } from './recording-links.ts';
@@ -84,6 +86,7 @@ export type Parts = {
   webhookRatePerS: number;
   recordingDays: number;
   extensionsMax: number;
+  quotas: QuotaLimits;
   /** The machine's own clock: what receivers of signatures compare with. */
   wall: () => number;
   /** Aborts when core closes. */
@@ -93,16 +96,20 @@ export type Parts = {
 export function allHandlers(parts: Parts): AllHandlers {
   const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
   const { authenticate, webhookAllow: allow, webhookRule: rule, wall } = parts;
-  const { webhookRatePerS: ratePerS, disk, readiness, metrics } = parts;
+  const { webhookRatePerS: ratePerS, disk, readiness, metrics, extensionsMax } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const secrets = sessionSecrets(sealer);
-  const invocations = invocationService({ ...work, checks, secrets, closing });
+  const quotas = openQuotas({ store, defaults: parts.quotas });
+  const invocations = invocationService({ ...work, checks, secrets, quotas, closing });
   const linked = { sealer, now, isRevoked: revokedKeys({ store, now }) };
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });
-  const content = { store, files, sealer, now, links, uploads: openUploads(), recording, disk };
+  const content = {
+    ...{ store, files, quotas, sealer, now, links, recording, disk, extensionsMax },
+    uploads: openUploads(),
+  };
   const signingKeys = openSigningKeys(sealer);
   const leases = { log, leaseMs, readiness, secrets, closing };
   const runners = runnerService({ ...content, ...leases, checks, signingKeys });
@@ -110,11 +117,14 @@ export function allHandlers(parts: Parts): AllHandlers {
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
-    ...sessionService({ store, signingKeys, secrets, now, closing }),
+    ...sessionService({ store, signingKeys, secrets, checks, now, closing }),
     ...sessionLogService({ store }),
     ...recordingService({ store, files, links: recorded, now, keptDays: parts.recordingDays }),
-    ...liveView({ store, now, tokens: views }),
+    ...liveView({ store, now, tokens: views, signingKeys }),
   };
+  const operators = { ...operatorService({ ...parts, quotas }), ...backupService(parts) };
+  const webhooks = webhookService({ store, sealer, now, allow, closing });
+  const enterCall = callShares();
   const located = locateService({ store, signingKeys, readViewToken: views.read, closing });
 
   function behind<D extends Definition, C>(
@@ -123,16 +133,13 @@ export function allHandlers(parts: Parts): AllHandlers {
     admit: Admit<C>,
   ): Handlers<D> {
     const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());
-    return logged(definition, guarded(definition, service, { authenticate, admit, entered }), log);
+    const rules = { authenticate, enterCall, admit, entered };
+    return logged(definition, guarded(definition, service, rules), log);
   }
 
   return {
-    operators: behind(
-      SERVICES.operators,
-      { ...operatorService(parts), ...backupService(parts) },
-      onlyOperators,
-    ),
-    projects: behind(SERVICES.projects, projectService({ store, now }), onlyProjects),
+    operators: behind(SERVICES.operators, operators, onlyOperators),
+    projects: behind(SERVICES.projects, projectService({ store, quotas, now }), onlyProjects),
     contexts: {
       ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),
       ...behind({ replaceContext }, contentService(content), onlyGateways),
@@ -142,18 +149,10 @@ export function allHandlers(parts: Parts): AllHandlers {
       ...behind({ locateSession }, located, onlyGateways),
     },
     downloads: behind(SERVICES.downloads, downloadService(content), onlyProjects),
-    extensions: behind(
-      SERVICES.extensions,
-      extensionService({ ...content, extensionsMax: parts.extensionsMax }),
-      onlyProjects,
-    ),
+    extensions: behind(SERVICES.extensions, extensionService(content), onlyProjects),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
-    webhooks: behind(
-      SERVICES.webhooks,
-      webhookService({ store, sealer, now, allow, closing }),
-      onlyProjects,
-    ),
+    webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(
@@ -161,6 +160,6 @@ export function allHandlers(parts: Parts): AllHandlers {
       deliveryService({ ...{ store, sealer, log, now, closing, metrics }, wall, rule, ratePerS }),
       onlyGateways,
     ),
-    health: behind(SERVICES.health, healthService({ store, disk, readiness, log }), onlyGateways),
+    health: behind(SERVICES.health, healthService(parts), onlyGateways),
   };
 }

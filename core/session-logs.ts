@@ -14,6 +14,7 @@ import { SessionLog, type SessionServiceService } from '../proto/gen/tabern/v1/s
 import type { Log } from '../proto/log.ts';
 import type { ProjectCaller, Service } from './call.ts';
 import type { Cleaner } from './janitor.ts';
+import type { Quotas } from './quotas.ts';
 import { sessionFinder } from './sessions.ts';
 import type { SessionLogChunk } from './store/types/session-logs.ts';
 import type { Store } from './store/types.ts';
@@ -38,7 +39,7 @@ const decompress = promisify(zstdDecompress);
 
 /** Keeps one chunk. Throws LEASE_LOST; INVALID_FIELD for one that is none. */
 export async function appendSessionLogs(
-  { store, now, logMaxBytes = LOG_MAX_BYTES }: AppendOptions,
+  { store, quotas, now, logMaxBytes = LOG_MAX_BYTES }: AppendOptions,
   { leaseId, number, entries, count, size }: AppendSessionLogsRequest,
 ): Promise<AppendSessionLogsResponse> {
   const checks: [name: string, value: number, max: number][] = [
@@ -50,8 +51,10 @@ export async function appendSessionLogs(
     if (value > max) throw invalidField(name, `must be at most ${max}.`);
   }
   const chunk = { number, entries, count, size };
+  const lease = await store.findLease(leaseId);
+  const within = lease && (await quotas.within(lease.projectId, 'logMib'));
   const kept = await store.appendSessionLog({
-    ...{ ...chunk, leaseId, maxBytes: logMaxBytes, at: now() },
+    ...{ ...chunk, leaseId, maxBytes: logMaxBytes, at: now(), ...(within && { within }) },
   });
   if (kept === 'lost') {
     throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
@@ -60,7 +63,8 @@ export async function appendSessionLogs(
 }
 
 type AppendOptions = {
-  store: Pick<Store, 'appendSessionLog'>;
+  store: Pick<Store, 'appendSessionLog' | 'findLease'>;
+  quotas: Pick<Quotas, 'within'>;
   now: () => number;
   /** Of one session, before compression; for tests. */
   logMaxBytes?: number;
@@ -80,7 +84,7 @@ export function sessionLogService({
       const logs: SessionLog[] = [];
       for (const chunk of chunks) logs.push(...(await entriesOf(chunk, sessionId)));
       if (fullAt !== undefined) {
-        const limit = `${LOG_MAX_BYTES >> 20} MiB`;
+        const limit = `${LOG_MAX_BYTES >> 20} MiB, or the project's quota \`logMib\``;
         logs.push(warning(sessionId, fullAt, `the log is full (${limit}): no more is kept`));
       }
       return { logs, next };

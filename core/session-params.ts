@@ -6,7 +6,8 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { SessionCreateParams } from '../proto/gen/tabern/v1/invocations.pb.ts';
 import type { CreateSessionRequest } from '../proto/gen/tabern/v1/sessions.pb.ts';
-import { patternOf, upstreamOf } from '../proto/proxies.ts';
+import { PATTERN_MAX_CHARS, patternProblem } from '../proto/patterns.ts';
+import { upstreamOf } from '../proto/proxies.ts';
 
 export type SessionParams = Record<string, unknown>;
 
@@ -28,6 +29,8 @@ const REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'];
 const METADATA_LIMIT = 512;
 /** In characters of JSON. Ours, as params: a runner may get those of 64 sessions in one answer. */
 const PARAMS_MAX = 64 << 10;
+/** Ours: each connection of a session walks them in turn. */
+const PROXIES_MAX = 20;
 
 const flag = { type: 'boolean' };
 const text = { type: 'string' };
@@ -57,10 +60,17 @@ const PROXIES = {
   none: {},
 };
 
+/** Ajv stops at the first problem, so a pattern is looked at after its length. */
+const domainPattern = {
+  ...named,
+  maxLength: PATTERN_MAX_CHARS,
+  format: 'pattern',
+};
+
 const proxy = {
   type: 'object',
   required: ['type'],
-  properties: { type: { enum: Object.keys(PROXIES) }, domainPattern: { ...named, format: 'RE2' } },
+  properties: { type: { enum: Object.keys(PROXIES) }, domainPattern },
   allOf: Object.entries(PROXIES).map(([type, rules]) => ({
     if: { required: ['type'], properties: { type: { const: type } } },
     // biome-ignore lint/suspicious/noThenProperty: a word of JSON schema.
@@ -92,7 +102,13 @@ const browserSettings = {
 
 /** What a text must be, and what throws at any other. */
 const FORMATS: Record<string, { parse: (text: string) => unknown; problem: string }> = {
-  RE2: { parse: patternOf, problem: 'must be a regular expression of RE2.' },
+  pattern: {
+    parse(text) {
+      const problem = patternProblem(text);
+      if (problem) throw new TypeError(problem);
+    },
+    problem: 'must be a smaller pattern: its repeat counts multiply.',
+  },
   proxy: {
     parse: (server) => upstreamOf(server, { isManaged: false }),
     problem: 'must be the address of an http, https or socks5 proxy.',
@@ -115,7 +131,7 @@ const rulesOf = ({ min, max }: typeof TIMEOUT, more: object = {}) =>
     properties: {
       extensionId: id,
       timeout: { type: 'integer', minimum: min, maximum: max },
-      proxies: { type: ['boolean', 'array'], items: proxy },
+      proxies: { type: ['boolean', 'array'], maxItems: PROXIES_MAX, items: proxy },
       userMetadata: { type: 'object' },
       browserSettings,
       ...more,
@@ -148,11 +164,12 @@ export function sessionProblem(params: SessionParams): Problem | undefined {
   return firstProblem(ofSession, params);
 }
 
+/** Sizes first: a check may cost more than its text. */
 function firstProblem(validate: ValidateFunction, params: unknown): Problem | undefined {
-  if (!validate(params)) return problemFrom(validate.errors?.[0]);
   if (JSON.stringify(params).length > PARAMS_MAX) {
     return { path: '', problem: `must be at most ${PARAMS_MAX} characters of JSON.` };
   }
+  if (!validate(params)) return problemFrom(validate.errors?.[0]);
   const metadata = isPlain(params) ? params['userMetadata'] : undefined;
   if (metadata !== undefined && JSON.stringify(metadata).length >= METADATA_LIMIT) {
     return {
@@ -204,6 +221,11 @@ export function plainParams(
   return message ? said({ ...message }) : {};
 }
 
+/** A function's sessionConfig likewise; what is no object stays as it is. */
+export function plainConfig(config: unknown): unknown {
+  return isPlain(config) ? said(config) : config;
+}
+
 /** Objects of their sender's own, which stay as they are. */
 const VERBATIM = ['userMetadata', 'fingerprint'];
 
@@ -212,8 +234,13 @@ function said(value: SessionParams): SessionParams {
   const entries = Object.entries(value)
     .filter(([, one]) => one !== undefined && one !== null)
     .filter(([, one]) => !(Array.isArray(one) && one.length === 0))
-    .map(([key, one]) => [key, isPlain(one) && !VERBATIM.includes(key) ? said(one) : one]);
+    .map(([key, one]) => [key, VERBATIM.includes(key) ? one : below(one)]);
   return Object.fromEntries(entries);
+}
+
+function below(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(below);
+  return isPlain(value) ? said(value) : value;
 }
 
 function isPlain(value: unknown): value is SessionParams {

@@ -12,7 +12,9 @@ import type {
 import type { Call } from '../proto/rpc.ts';
 import { traceparentIn } from '../proto/trace.ts';
 import type { ProjectCaller, Service } from './call.ts';
+import type { Checks } from './checks.ts';
 import { isId, newId } from './ids.ts';
+import { withIgnored } from './ignored-members.ts';
 import { parseQuery } from './metadata-query.ts';
 import { pathId } from './path-id.ts';
 import { plainParams, sessionProblem } from './session-params.ts';
@@ -36,6 +38,7 @@ export type SessionOptions = {
   store: Store;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
+  checks: Checks;
   now: () => number;
   /** Aborts when core closes: those who wait for a Chrome are answered at once. */
   closing: AbortSignal;
@@ -117,12 +120,12 @@ async function release(
 
 /** The session as it is to be stored: checked, with the defaults filled in. */
 async function wanted(
-  { store, secrets, now }: SessionOptions,
+  { store, secrets, checks, now }: SessionOptions,
   request: Omit<CreateSessionRequest, 'projectId'>,
   { projectId, call }: ProjectCaller,
 ): Promise<NewUserSession> {
   const params = plainParams(request);
-  const wrong = sessionProblem(params);
+  const wrong = sessionProblem(params) ?? (await checks.patterns(projectId, params));
   if (wrong) throw invalidField(wrong.path.slice(1) || 'body', wrong.problem);
   const { browserSettings, userMetadata, timeout, region = REGION_DEFAULT } = request;
   const contextId = browserSettings?.context?.id.toLowerCase() ?? null;
@@ -136,7 +139,7 @@ async function wanted(
     ...{ id, projectId, region, contextId, extensionId, at, waitUntil: at + PATIENCE_MS },
     keepAlive: request.keepAlive ?? false,
     userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
-    params: secrets.seal(params, id),
+    params: secrets.seal(withIgnored(params, call), id),
     timeoutMs: timeout === undefined ? undefined : timeout * 1_000,
     traceparent: traceparentIn(call.metadata),
   };

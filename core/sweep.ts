@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';
+import { sinceBoot } from './clock.ts';
 import type { Store } from './store/types.ts';
 
 /** Pieces in one operation: others commit in between. */
@@ -18,10 +19,10 @@ export function startSweep(options: {
   now: () => number;
   leaseMs: number;
   sweepMs: number;
-  /** By which it sees that it stood still. */
+  /** By which it sees that it stood still: no clock that can be set, and one that counts sleep. */
   clock?: () => number;
 }): Sweeper {
-  const { store, log, now, leaseMs, sweepMs, clock = Date.now } = options;
+  const { store, log, now, leaseMs, sweepMs, clock = sinceBoot } = options;
   const closing = new AbortController();
   const { signal } = closing;
 

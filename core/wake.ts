@@ -22,8 +22,9 @@ export function waitUntil(
   waitMs: number,
   maxMs = WAIT_MAX_MS,
 ): number {
-  const left = deadline - Date.now() - ANSWER_MARGIN_MS;
-  return performance.now() + Math.min(waitMs, maxMs, Math.max(0, left));
+  const at = performance.now();
+  const left = deadline - at - ANSWER_MARGIN_MS;
+  return at + Math.min(waitMs, maxMs, Math.max(0, left));
 }
 
 export function openWake(store: Pick<Store, 'onWake'>, topic: Topic): Wake {

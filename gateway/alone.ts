@@ -1,5 +1,4 @@
 /** `tabern gateway`: the gateway alone, in front of a core that it reaches over gRPC. */
-import { credentials } from '@grpc/grpc-js';
 import type { Env } from '../proto/env.ts';
 import { Channel } from '../proto/grpc.ts';
 import { openLog } from '../proto/log.ts';
@@ -20,12 +19,7 @@ export async function serveGateway(env: Env): Promise<number> {
   const config = gatewayConfig(env);
   const gatewayToken = gatewayTokenOf(config);
   const log = openLog({ role: 'gateway', level: config.logLevel });
-  // A socket file is guarded by its mode; what crosses a network carries keys and needs TLS.
-  const isLocal = config.core.startsWith('unix:');
-  using channel = new Channel(
-    config.core,
-    isLocal ? credentials.createInsecure() : credentials.createSsl(),
-  );
+  using channel = new Channel(config.core);
   const metrics = await metricsOf(config.metricsListen, 'gateway');
   const parts = { clients: remoteClients(channel), gatewayToken, log, metrics };
   const gateway = await startGateway(config, parts).catch((error) => {

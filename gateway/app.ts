@@ -24,15 +24,16 @@ import { counted } from './metrics.ts';
 import { describe } from './openapi.ts';
 import { BUILDS_PATH, createBuild } from './routes/builds.ts';
 import { contextContent, isContentUpload } from './routes/contexts.ts';
+import { addDiscovery } from './routes/discovery.ts';
 import { addDocs } from './routes/docs.ts';
 import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
 import { health } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
-import { jsonVersion, VERSION_PATHS } from './routes/json-version.ts';
 import { addLiveView, withTabs } from './routes/live-view.ts';
 import { ready } from './routes/ready.ts';
 import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/recordings.ts';
 import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/session-logs.ts';
+import { refuseUnserved } from './routes/unserved.ts';
 import { uploadSlots } from './routes/upload-slots.ts';
 import { routeOf, transcoder } from './transcode.ts';
 import type { Guard } from './webhooks/guard.ts';
@@ -85,7 +86,7 @@ function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
   addDocs(router);
   const enter = uploadSlots();
   addLiveView(router, doors);
-  router.get(VERSION_PATHS, jsonVersion(doors));
+  addDiscovery(router, doors);
   router.post(BUILDS_PATH, createBuild(clients, registry, enter));
   router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
   router.get(REPLAY_ROUTE, getReplay({ clients, publicUrl }));
@@ -167,6 +168,7 @@ const unrouted: Middleware<State> = (ctx) => {
   const layers: { methods: string[] }[] = ctx['matched'] ?? [];
   const allow = [...new Set(layers.flatMap((layer) => layer.methods))].sort().join(', ');
   if (allow === '') {
+    refuseUnserved(ctx.method, ctx.URL);
     throw new Fault('ROUTE_NOT_FOUND', `Route ${ctx.method} ${ctx.path} not found.`);
   }
   throw new Fault('METHOD_NOT_ALLOWED', `${ctx.method} is not allowed here.`, { allow });

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JsonValue } from '@bufbuild/protobuf';
 import type { Middleware } from 'koa';
 import { Fault } from '../proto/errors.ts';
 import type { CallOptions } from '../proto/rpc.ts';
@@ -18,6 +19,8 @@ import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from './config.ts';
  * 3.1.
  */
 const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
+/** RFC 6750 2.1; core takes it in the metadata `authorization`. */
+const BEARER = /^Bearer[ \t]+(\S+)[ \t]*$/i;
 /** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
 const KEY = /^[\x21-\x7e]{1,4096}$/;
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
@@ -32,6 +35,10 @@ export type State = {
    * Only under /v1.
    */
   call?: (timeoutMs?: number) => CallOptions;
+  /** What a route of the contract answers, before it is written. */
+  answer?: JsonValue;
+  /** Of a request with a large body: the project of its key. */
+  projectId?: string;
 };
 
 /** The client's request id when it is one, else a new one. */
@@ -45,15 +52,18 @@ export function auth(clients: Clients): Middleware<State> {
   return async (ctx, next) => {
     if (ctx.path !== '/v1' && !ctx.path.startsWith('/v1/')) return next();
     const metadata = callMetadata(ctx.req, ctx.state);
-    const deadline = Date.now() + REQUEST_TIMEOUT_MS;
+    const deadline = performance.now() + REQUEST_TIMEOUT_MS;
     const signal = goneSignal(ctx.res);
     let asked = false;
     ctx.state.call = (timeoutMs) => {
       asked = true;
-      return { metadata, signal, timeoutMs: timeoutMs ?? Math.max(1, deadline - Date.now()) };
+      return { metadata, signal, timeoutMs: timeoutMs ?? leftOf(deadline) };
     };
-    // No stranger makes us keep, or take in, more than a little.
-    if (isLarge(ctx.req)) await clients.projects.listProjects({}, ctx.state.call());
+    // No stranger makes us keep, or take in, more than a little; a project no more than its share.
+    if (isLarge(ctx.req)) {
+      const { projects } = await clients.projects.listProjects({}, ctx.state.call());
+      ctx.state.projectId = projects[0]?.id ?? '';
+    }
     try {
       await next();
     } catch (error) {
@@ -88,11 +98,14 @@ export function traceparentOf({ headers }: IncomingMessage): string | undefined 
 }
 
 /**
- * The key. Ours: both headers may stand side by side when they agree; one header given twice is
- * refused.
+ * The key. Ours: its headers may stand side by side when they agree; one header given twice is
+ * refused. An Authorization of another scheme is a proxy's, and none of ours.
  */
 function keyOf(request: IncomingMessage): string {
-  const given = KEY_HEADERS.map((name) => request.headersDistinct[name] ?? []);
+  const bearers = (request.headersDistinct['authorization'] ?? []).flatMap(
+    (text) => BEARER.exec(text)?.[1] ?? [],
+  );
+  const given = [...KEY_HEADERS.map((name) => request.headersDistinct[name] ?? []), bearers];
   const keys = new Set(given.flat());
   const [key] = keys;
   if (!key || keys.size > 1 || given.some((values) => values.length > 1)) {
@@ -118,4 +131,9 @@ export function goneSignal(response: ServerResponse): AbortSignal {
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;
+}
+
+/** In whole milliseconds, one at least. */
+function leftOf(deadline: number): number {
+  return Math.max(1, Math.floor(deadline - performance.now()));
 }

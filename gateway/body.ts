@@ -5,24 +5,31 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault } from '../proto/errors.ts';
+import { openShares } from '../proto/shares.ts';
 import { BODIES_MAX_BYTES, BODY_MAX_BYTES, JSON_DEPTH_MAX, REQUEST_TIMEOUT_MS } from './config.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
+/** Memory for the bodies that are still arriving. */
+const arriving = openShares(BODIES_MAX_BYTES);
+
+type Reading = {
+  /** Whose share of the memory the body takes; undefined for a body that takes none. */
+  projectId?: string | undefined;
+  timeoutMs?: number;
+};
+
 /**
  * The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON, REQUEST_TIMEOUT,
- * or CORE_UNAVAILABLE when too much arrives at once.
+ * or CONCURRENCY_LIMIT when too much of one project arrives at once.
  */
-export async function readJson(
-  request: IncomingMessage,
-  timeoutMs = REQUEST_TIMEOUT_MS,
-): Promise<Json> {
+export async function readJson(request: IncomingMessage, reading: Reading = {}): Promise<Json> {
   if (hasBody(request) && !isJson(request)) {
     throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json.');
   }
-  const bytes = await readBytes(request, timeoutMs);
+  const bytes = await readBytes(request, reading);
   if (bytes.length === 0) return {};
   if (!isJson(request)) {
     throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json.');
@@ -58,13 +65,23 @@ export function tooLarge(maxBytes: number): Fault {
   });
 }
 
-/** Of all bodies that are still arriving, in bytes. */
-let arriving = 0;
-
-async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
+async function readBytes(
+  request: IncomingMessage,
+  { projectId, timeoutMs = REQUEST_TIMEOUT_MS }: Reading,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  const busy = new Fault('CORE_UNAVAILABLE', 'The service is busy. Try again.');
+  let acquired = 0;
+  const acquire = (bytes: number): boolean => {
+    if (projectId === undefined) return true;
+    if (!arriving.acquire(projectId, bytes)) return false;
+    acquired += bytes;
+    return true;
+  };
+  const busy = new Fault(
+    'CONCURRENCY_LIMIT',
+    'Too many request bodies of this project are still arriving. Retry the request.',
+  );
   const slow = new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.');
   const timer = setTimeout(() => stop(slow), timeoutMs);
   let stop: (fault: Fault) => void = () => {};
@@ -73,9 +90,8 @@ async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<B
       stop = reject;
       request.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        arriving += chunk.length;
         if (size > BODY_MAX_BYTES) reject(tooLarge(BODY_MAX_BYTES));
-        else if (arriving > BODIES_MAX_BYTES) reject(busy);
+        else if (!acquire(chunk.length)) reject(busy);
         else chunks.push(chunk);
       });
       request.on('end', () => resolve(Buffer.concat(chunks)));
@@ -83,7 +99,7 @@ async function readBytes(request: IncomingMessage, timeoutMs: number): Promise<B
     });
   } finally {
     clearTimeout(timer);
-    arriving -= size;
+    if (projectId !== undefined) arriving.release(projectId, acquired);
     request.removeAllListeners('data');
     // What is still to come is dropped; app.ts ends the connection when it goes on.
     request.resume();

@@ -11,6 +11,7 @@ const THREADS = [
   'core/checks/thread.ts',
   'core/keys/thread.ts',
   'gateway/webhooks/thread.ts',
+  'runner/lease-thread.ts',
 ];
 
 // a Node that is too old for them is replaced by tabern.js

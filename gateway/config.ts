@@ -26,10 +26,13 @@ import type { TlsFiles } from './tls.ts';
 export const BODY_MAX_BYTES = 1024 * 1024;
 /**
  * In bytes: a body that says it is smaller is read before its key is checked, which saves a call. A
- * stranger on each of CONNECTIONS_MAX makes us keep 64 MiB. Ours.
+ * stranger on each of CONNECTIONS_MAX makes us keep 128 MiB. Ours.
  */
 export const BODY_UNKEYED_MAX_BYTES = 16 * 1024;
-/** In bytes: what is kept of all JSON bodies that are still arriving. Ours. */
+/**
+ * In bytes: what is kept of all larger JSON bodies that are still arriving, in shares by project
+ * (proto/shares.ts). Ours.
+ */
 export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
 /** In bytes, of a published archive. Source: reference.md 2.4. */
 export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
@@ -94,8 +97,8 @@ export const SOCKET_IDLE_MS = 120_000;
  * live 40 s.
  */
 export const CONNECTION_CHECK_MS = 2_000;
-/** Source: reliability.md R3. */
-export const CONNECTIONS_MAX = 4_096;
+/** In shares by network: a client, or a proxy in front, has 4,096 of them (reliability.md R3). */
+export const CONNECTIONS_MAX = 8_192;
 /**
  * After an early answer, such as a 413, what the client still sends is read and dropped for this
  * long. Ours.
@@ -107,6 +110,11 @@ export const LOCATE_MAX_MS = 25_000;
 export const DIAL_TIMEOUT_MS = 5_000;
 /** For a runner's door to answer, but for the upload of a file. Ours. */
 export const DOOR_TIMEOUT_MS = 120_000;
+/**
+ * In bytes, of a door's answer. It holds titles and addresses of a tenant's choice, and is parsed
+ * on the main thread. Ours: the protocol's description has 1.3 MB.
+ */
+export const DOOR_ANSWER_MAX_BYTES = 4 << 20;
 /** A peer of a tunnel that is silent is asked whether it lives after this. Ours. */
 export const TUNNEL_KEEP_ALIVE_MS = 20_000;
 /** After one side of a tunnel has ended, the other may take what is left; idle, it ends. Ours. */

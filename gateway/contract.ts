@@ -16,9 +16,11 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { TAKES_JSON_TEXT } from '../proto/json-text.ts';
 import { must } from '../proto/must.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import { type Clients, SERVICES, type ServiceName } from '../proto/services.ts';
+import { type JsonTexts, jsonTextsOf } from './json-texts.ts';
 
 const IMAGE = new URL('../proto/gen/image.binpb', import.meta.url);
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
@@ -39,7 +41,7 @@ type RestOptions = { status: number; closed: boolean };
 /** By JSON name: a link, or what holds some; a list's members each. */
 export type Links = ReadonlyMap<string, 'link' | 'websocket' | Links>;
 type LinkOptions = Record<'link' | 'websocketLink', DescExtension>;
-type Options = Record<'http' | 'rest' | 'header', DescExtension> & LinkOptions;
+type Options = Record<'http' | 'rest' | 'header' | 'textOf', DescExtension> & LinkOptions;
 
 /** One RPC as REST shows it. */
 export type Operation = {
@@ -61,6 +63,8 @@ export type Operation = {
   responseField: string | undefined;
   /** Where the answer holds path and query of a link; undefined for nowhere. */
   links: Links | undefined;
+  /** Where the answer and the request hold JSON as text. */
+  texts: { answer: JsonTexts | undefined; request: JsonTexts | undefined };
 };
 
 /** Carries one unary RPC out: request bytes in, response bytes out. */
@@ -80,11 +84,13 @@ export function operationsOf(registry: FileRegistry): Operation[] {
   const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
   const link = must(registry.getExtension('tabern.v1.link'), 'tabern.v1.link');
   const header = must(registry.getExtension('tabern.v1.header'), 'tabern.v1.header');
+  const textOf = must(registry.getExtension('tabern.v1.json_text_of'), 'json_text_of');
   const socket = 'tabern.v1.websocket_link';
   const websocketLink = must(registry.getExtension(socket), socket);
+  const options = { textOf, link, websocketLink };
   return [...registry]
     .flatMap((type) => (type.kind === 'service' ? type.methods : []))
-    .flatMap((method) => operationOf(method, { http, rest, header, link, websocketLink }) ?? [])
+    .flatMap((method) => operationOf(method, { ...options, http, rest, header }) ?? [])
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
@@ -103,11 +109,15 @@ export function callerOf(clients: Clients, method: DescMethod): Caller {
       ) => Promise<never>;
       return async (request, options) =>
         definition.responseSerialize(
-          await call(definition.requestDeserialize(Buffer.from(request)), options),
+          await call(definition.requestDeserialize(Buffer.from(request)), takingText(options)),
         );
     }
   }
   throw new Error(`no client for ${pathOf(method)}`);
+}
+
+function takingText(options: CallOptions): CallOptions {
+  return { ...options, metadata: { ...options.metadata, ...TAKES_JSON_TEXT } };
 }
 
 /** Response bytes as REST shows them: every plain field there, absent optional ones not. */
@@ -129,7 +139,7 @@ export function jsonName(message: DescMessage, fieldName: string): string {
 
 function operationOf(
   method: DescMethod,
-  { http, rest, header, ...linkOptions }: Options,
+  { http, rest, header, textOf, ...linkOptions }: Options,
 ): Operation | undefined {
   const rule = getOption(method, http) as unknown as HttpRule;
   const { case: verb, value: template } = rule.pattern;
@@ -147,7 +157,11 @@ function operationOf(
     hasBody: rule.body === '*',
     closed: options.closed,
     responseField,
-    links: shownLinks(linksOf(method.output, linkOptions), responseField),
+    links: shown(linksOf(method.output, linkOptions), responseField),
+    texts: {
+      answer: shown(jsonTextsOf(method.output, textOf), responseField),
+      request: jsonTextsOf(method.input, textOf),
+    },
   };
 }
 
@@ -161,10 +175,13 @@ function headerFieldsOf({ fields }: DescMessage, header: DescExtension): Map<str
 }
 
 /** Those of the answer, which may be one field of the response. */
-function shownLinks(links: Links | undefined, responseField: string | undefined) {
-  if (responseField === undefined || links === undefined) return links;
-  const below = links.get(responseField);
-  return typeof below === 'object' ? below : undefined;
+function shown<T extends Links | JsonTexts>(
+  fields: T | undefined,
+  responseField: string | undefined,
+): T | undefined {
+  if (responseField === undefined || fields === undefined) return fields;
+  const below = fields.get(responseField);
+  return typeof below === 'object' ? (below as T) : undefined;
 }
 
 function linksOf({ fields }: DescMessage, options: LinkOptions): Links | undefined {

@@ -6,12 +6,16 @@ import { once } from 'node:events';
 import { request as ask } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { Fault } from '../proto/errors.ts';
 import type { LocateSessionRequest } from '../proto/gen/tabern/v1/sessions.pb.ts';
 import type { Clients } from '../proto/services.ts';
-import { DIAL_TIMEOUT_MS, DOOR_TIMEOUT_MS, LOCATE_MAX_MS } from './config.ts';
+import {
+  DIAL_TIMEOUT_MS,
+  DOOR_ANSWER_MAX_BYTES,
+  DOOR_TIMEOUT_MS,
+  LOCATE_MAX_MS,
+} from './config.ts';
 
 /** Where a running session is. */
 export type Place = {
@@ -25,6 +29,8 @@ export type Place = {
   /** Public part of the API key that the credential was given to; empty: none. */
   apiKeyId: string;
 };
+
+const TOO_LONG = 'The answer of the session’s browser is too long.';
 
 export type Credential = NonNullable<LocateSessionRequest['credential']>;
 export type Locate = (credential: Credential, signal: AbortSignal) => Promise<Place>;
@@ -80,7 +86,7 @@ export async function askDoor(
   const call = ask({
     ...doorOf(address),
     ...{ method, signal: within, agent: false },
-    path: `${path}?signingKey=${encodeURIComponent(signingKey)}`,
+    path: `${path}${path.includes('?') ? '&' : '?'}signingKey=${encodeURIComponent(signingKey)}`,
   });
   try {
     const answered = once(call, 'response', { signal: within });
@@ -90,7 +96,7 @@ export async function askDoor(
     if (sent) await Promise.race([sent, answered]);
     else call.end();
     const [response] = await answered;
-    const answer: unknown = await json(response);
+    const answer = await jsonIn(response);
     if (response.statusCode === 200) return answer;
     throw refusal(response.statusCode ?? 0, answer);
   } catch (error) {
@@ -100,6 +106,17 @@ export async function askDoor(
   } finally {
     if (!call.writableFinished) call.destroy();
   }
+}
+
+async function jsonIn(response: AsyncIterable<Buffer>): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > DOOR_ANSWER_MAX_BYTES) throw new Fault('BROWSER_FAILED', TOO_LONG);
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString());
 }
 
 function doorOf(address: string) {

@@ -42,6 +42,7 @@ export function answerOf(fault: Fault, method: string): Answer {
   const headers: OutgoingHttpHeaders = { 'content-type': 'application/json; charset=utf-8' };
   if (status === 401) headers['www-authenticate'] = 'ApiKey realm="tabern"';
   if (typeof fault.facts['allow'] === 'string') headers['allow'] = fault.facts['allow'];
+  if (status === 426) Object.assign(headers, { upgrade: 'websocket', connection: 'upgrade' });
   // The rest of a request that is too slow is not waited for.
   if (status === 408) headers['connection'] = 'close';
   const waitS = Number(fault.facts['retryAfterS'] ?? retryAfterS ?? 1);

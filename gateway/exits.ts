@@ -2,7 +2,7 @@
  * How the process ends: exit codes as sysexits.h names them, so that a supervisor tells what a
  * restart can cure from what it cannot; and the signals that ask for an end.
  */
-import { ANOTHER_RUNS, ConfigError } from '../proto/env.ts';
+import { ANOTHER_RUNS, ConfigError, DataError } from '../proto/env.ts';
 
 export const EXIT = {
   /** What was asked for was refused, or failed. */
@@ -16,7 +16,8 @@ export const EXIT = {
   /** EX_TEMPFAIL: another instance runs on the data directory. */
   another: 75,
   /**
-   * EX_CONFIG: the machine lacks something, such as a sandbox or a Chrome; a restart cures nothing.
+   * EX_CONFIG: the machine lacks something, such as a sandbox or a Chrome, or the data directory
+   * its master key; a restart cures nothing.
    */
   operator: 78,
 } as const;
@@ -41,6 +42,7 @@ export class Exit extends Error {
 /** Why core did not start, with its exit code: whatever is not a setting is the storage. */
 export function coreFailure(error: unknown, dataDir: string): Exit {
   const { message } = error as Error;
+  if (error instanceof DataError) return new Exit(EXIT.operator, message, error);
   if (error instanceof ConfigError) {
     const isTaken = message.startsWith(ANOTHER_RUNS);
     return new Exit(isTaken ? EXIT.another : EXIT.config, message, error);

@@ -32,6 +32,7 @@ import {
   KEEP_ALIVE_MS,
   SOCKET_IDLE_MS,
 } from './config.ts';
+import { shareConnections } from './connections.ts';
 import { locator } from './door.ts';
 import { clientErrors, rawAnswer } from './errors.ts';
 import type { HandOver } from './runner-child.ts';
@@ -69,6 +70,8 @@ export type GatewayParts = {
   resolve?: Resolve;
   /** In milliseconds, shorter ones for tests. */
   times?: ServerTimes;
+  /** Fewer, for tests. */
+  connectionsMax?: number;
 };
 export type Gateway = AsyncDisposable & {
   /** Where it listens, such as `http://127.0.0.1:4747`. */
@@ -121,7 +124,7 @@ function tunnelParts({ tls }: GatewayConfig, { handOver, ...parts }: GatewayPart
 async function openServer(
   listener: RequestListener,
   { tls }: GatewayConfig,
-  { times = TIMES, log }: GatewayParts,
+  { times = TIMES, connectionsMax = CONNECTIONS_MAX, log }: GatewayParts,
 ): Promise<Server> {
   const inFlight = new WeakMap<Socket, ServerResponse>();
   const options = optionsOf(times);
@@ -129,7 +132,7 @@ async function openServer(
     tls === undefined
       ? createServer(options)
       : await (await import('./tls.ts')).secureServer(tls, options, log);
-  server.maxConnections = CONNECTIONS_MAX;
+  shareConnections(server, connectionsMax);
   server.timeout = times.idleMs;
   const serve: RequestListener = (request, response) => {
     inFlight.set(request.socket, response);

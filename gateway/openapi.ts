@@ -12,6 +12,7 @@ import {
 import { must } from '../proto/must.ts';
 import { commentsOf } from './comments.ts';
 import { jsonName, type Operation } from './contract.ts';
+import { isJsonText } from './json-texts.ts';
 import { BROWSER_PATHS } from './routes/browser-paths.ts';
 import { BUILDS_PATHS } from './routes/builds.ts';
 import { CONTEXTS_PATHS } from './routes/contexts.ts';
@@ -57,10 +58,13 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   return {
     openapi: '3.1.0',
     info: { title: 'tabern', version: 'v1', description: 'Remote browser sessions and functions.' },
-    security: [{ apiKey: [] }],
+    security: [{ apiKey: [] }, { bearer: [] }],
     paths: tagged(paths),
     components: {
-      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-SVC-API-Key' } },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-SVC-API-Key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+      },
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
     },
   };
@@ -174,8 +178,9 @@ function propertiesOf(
   comments: Comments,
   schemas: Map<string, Schema>,
 ): Schema {
+  const shown = fields.filter((field) => !isJsonText(field));
   return Object.fromEntries(
-    fields.map((field) => [
+    shown.map((field) => [
       field.jsonName,
       { ...schemaOf(field, comments, schemas), description: comments(field) },
     ]),

@@ -10,8 +10,12 @@ import { Fault, invalidField } from '../proto/errors.ts';
 import type { Json } from './body.ts';
 
 export type JsonObject = { [key: string]: Json };
-type Reads = { closed: boolean; home: DescMessage };
+type Reads = { closed: boolean; home: DescMessage; ignored: string[] };
 
+/** In characters of JSON, of a value of any shape. Source: core's limit of params. */
+const VALUE_MAX = 64 << 10;
+/** Ours: a list in 64 KiB of JSON has fewer. */
+const LIST_MAX = 20_000;
 const UINT32_MAX = 2 ** 32 - 1;
 const TIMESTAMP = 'google.protobuf.Timestamp';
 /** Of a Timestamp, in ms since 1970: the years 1 to 9999 in UTC. */
@@ -23,11 +27,16 @@ const TIME = /^[0-9]{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d
 /**
  * The body as the message's JSON. `closed` refuses unknown keys, in the message and in those of its
  * own file; a message of another file, such as BrowserSettings in an invocation, keeps the open
- * rule of its home.
+ * rule of its home. `ignored` gets the names of what is dropped.
  */
-export function checkBody(message: DescMessage, body: Json, closed: boolean): JsonObject {
+export function checkBody(
+  message: DescMessage,
+  body: Json,
+  closed: boolean,
+  ignored: string[] = [],
+): JsonObject {
   if (!isObject(body)) throw new Fault('INVALID_FIELD', 'Body must be a JSON object.');
-  return checkMessage(message, body, '', { closed, home: message });
+  return checkMessage(message, body, '', { closed, home: message, ignored });
 }
 
 /** One query or path value as its field's JSON: `"5"` becomes 5 where the field is a number. */
@@ -71,6 +80,7 @@ function checkMessage(
     const path = prefix + key;
     if (field === undefined) {
       if (isClosed) throw invalidField(path, 'is not a known field.');
+      reads.ignored.push(path);
       continue;
     }
     if (value === null && !isAnyJson(field.message)) continue;
@@ -83,6 +93,7 @@ function checkField(field: DescField, value: Json, path: string, reads: Reads): 
   if (field.fieldKind === 'map') throw new Error(`${field}: use google.protobuf.Struct`);
   if (field.fieldKind !== 'list') return checkValue(field, value, path, reads);
   if (!Array.isArray(value)) throw invalidField(path, 'must be an array.');
+  if (value.length > LIST_MAX) throw invalidField(path, `must have at most ${LIST_MAX} items.`);
   return value.map((item, index) => checkValue(field, item, `${path}[${index}]`, reads));
 }
 
@@ -128,10 +139,16 @@ function checkChild(
   path: string,
   reads: Reads | undefined,
 ): Json {
-  if (isAnyJson(message)) return value;
+  if (isAnyJson(message)) return small(value, path);
   if (!isObject(value) || reads === undefined) throw invalidField(path, 'must be an object.');
-  if (message.typeName === 'google.protobuf.Struct') return value;
+  if (message.typeName === 'google.protobuf.Struct') return small(value, path);
   return checkMessage(message, value, `${path}.`, reads);
+}
+
+/** Core's own limits are below; here a value costs some 100 times the CPU time of its text. */
+function small<T extends Json>(value: T, path: string): T {
+  if (JSON.stringify(value).length <= VALUE_MAX) return value;
+  throw invalidField(path, `must be at most ${VALUE_MAX} bytes of JSON.`);
 }
 
 function isAnyJson(message: DescMessage | undefined): boolean {

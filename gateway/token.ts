@@ -1,6 +1,6 @@
 /** The token that opens DeliveryService: given, or read where core keeps it. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readToken } from '../proto/durable.ts';
 import { ConfigError } from '../proto/env.ts';
 import type { GatewayConfig } from './config.ts';
 
@@ -9,8 +9,9 @@ export function gatewayTokenOf({ gatewayToken, dataDir }: GatewayConfig): string
   if (gatewayToken !== undefined) return gatewayToken;
   const path = join(dataDir, 'keys', 'gateway.token');
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readToken(path);
   } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
     throw new ConfigError(`set TABERN_GATEWAY_TOKEN: cannot read ${path}`, { cause });
   }
 }

@@ -7,12 +7,14 @@ import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import { Fault, invalidField } from '../proto/errors.ts';
+import { ignoredMetadata } from '../proto/ignored-members.ts';
 import { must } from '../proto/must.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import type { State } from './auth.ts';
 import { readJson } from './body.ts';
 import { callerOf, jsonName, type Operation, render } from './contract.ts';
+import { withTexts, written } from './json-texts.ts';
 import { absoluteLinks, baseUrlOf } from './links.ts';
 import { checkBody, checkText, type JsonObject } from './schema.ts';
 import { waiting } from './waits.ts';
@@ -39,19 +41,22 @@ export function transcoder(
   operation: Operation,
   { clients, publicUrl, draining }: Doors,
 ): RouterMiddleware<State> {
-  const { method, status, responseField, links } = operation;
+  const { method, status, responseField, links, texts, closed } = operation;
   const call = callerOf(clients, method);
   const queryFields = queryFieldsOf(operation);
   return async (ctx) => {
     const query = readQuery(new URLSearchParams(ctx.querystring), queryFields);
+    const ignored: string[] = [];
     const body = operation.hasBody
-      ? checkBody(method.input, await readJson(ctx.req), operation.closed)
+      ? checkBody(method.input, await readJson(ctx.req, ctx.state), closed, ignored)
       : {};
     const given = { ...query, ...readHeaders(operation, body, ctx.req) };
-    const request = { ...body, ...given, ...readPath(operation, ctx) };
+    const sent = withTexts(body, texts.request, closed);
+    const request = { ...sent, ...given, ...readPath(operation, ctx) };
     const send = (wanted: JsonObject, options: CallOptions) => {
       const message = fromJson(method.input, wanted, { recursionLimit: DEPTH_MAX });
-      return call(toBinary(method.input, message), options);
+      const metadata = { ...options.metadata, ...ignoredMetadata(ignored) };
+      return call(toBinary(method.input, message), { ...options, metadata });
     };
     const options = must(ctx.state.call, 'a key');
     const answer = await waiting(request, { send, options, draining }).catch((error: unknown) => {
@@ -60,7 +65,9 @@ export function transcoder(
     ctx.status = status;
     if (status === 204) return;
     const json = render(method.output, answer, responseField);
-    ctx.body = links ? absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx)) : json;
+    ctx.state.answer = links ? absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx)) : json;
+    ctx.type = 'json';
+    ctx.body = written(ctx.state.answer, texts.answer);
   };
 }
 

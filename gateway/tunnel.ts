@@ -1,5 +1,5 @@
 /**
- * WebSocket upgrades: /connect and / drive a session, /view watches one.
+ * WebSocket upgrades: /connect, / and /devtools/... drive a session, /view watches one.
  *   asked -> located (core says where it is; a session without a Chrome is waited for)
  *   -> handed over, when its runner is in this service | dialled -> spliced -> closed
  * The upgrade is replayed at the runner's door, and its answer is the client's: from then on bytes
@@ -109,14 +109,26 @@ async function reach(
   const { clients, locate, requestId, signal } = options;
   const target = targetOf(request);
   const isView = target.pathname === '/view';
-  if (!isView && target.pathname !== '/connect' && target.pathname !== '/') {
+  const driven = drivenBy(target.pathname);
+  if (!isView && driven === undefined) {
     throw new Fault('ROUTE_NOT_FOUND', `Route GET ${target.pathname} not found.`);
   }
   checkHandshake(request);
   const presented = isView ? viewerOf(target) : presentedBy(request, target, requestId);
   const place = await locate(await credentialOf(presented, clients, signal), signal);
-  const path = isView ? viewPath(target, place) : `/connect?${keyOf(place)}`;
+  const path = isView ? viewPath(target, place) : `${driven}?${keyOf(place)}`;
   return { place, replay: replayOf(request, path) };
+}
+
+/**
+ * The door's path of a socket that drives: of the browser, or of one target. A key that a client
+ * puts behind the path as if it were part of it (chrome-remote-interface's alterPath) is passed by.
+ */
+function drivenBy(pathname: string): string | undefined {
+  if (pathname === '/' || pathname === '/connect') return '/connect';
+  const [, kind, id] = /^(?:\/connect)?\/devtools\/(browser|page)\/([\w-]+)/.exec(pathname) ?? [];
+  if (id === undefined) return undefined;
+  return kind === 'page' ? `/devtools/page/${id}` : '/connect';
 }
 
 /** What the runner's WebSocket server would refuse without our body. RFC 6455 4.2.1. */

@@ -8,6 +8,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** The data directory lacks something or is damaged: its operator mends it, no restart (78). */
+export class DataError extends ConfigError {}
+
 /**
  * How the message begins when a data directory is held: the command table exits 75 for it, for
  * waiting may cure it.

@@ -18,6 +18,11 @@ export const EXTENSION_LIMITS = {
 /** What archivers of macOS add, and Chrome refuses: names with `_` before them are its own. */
 const CRUFT = /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_Store$/;
 const MANIFEST = 'manifest.json';
+/** Permissions that lead past the session: why each is refused. */
+const REFUSED_PERMISSIONS: Readonly<Record<string, string>> = {
+  proxy: 'connections leave by the ways of the session (see proxies)',
+  nativeMessaging: 'no program of the machine can be started',
+};
 
 const TYPE_BITS = 0o170000;
 const REGULAR = 0o100000;
@@ -94,8 +99,11 @@ export async function checkExtension(
   checkManifest(manifest);
 }
 
-/** As much as Chrome asks of every extension; the rest is Chrome's to say. */
-function checkManifest(text: string): void {
+/**
+ * As much as Chrome asks of every extension, and no permission that leads past the session. Throws
+ * an ExtensionError.
+ */
+export function checkManifest(text: string): void {
   const manifest = jsonOf(text);
   if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest)) {
     throw new ExtensionError('manifest.json must be a JSON object');
@@ -107,6 +115,13 @@ function checkManifest(text: string): void {
   }
   if (typeof version !== 'string' || !/^\d{1,5}(?:\.\d{1,5}){0,3}$/.test(version)) {
     throw new ExtensionError('version in manifest.json must be 1 to 4 numbers with dots between');
+  }
+  for (const field of ['permissions', 'optional_permissions']) {
+    const named = (manifest as Record<string, unknown>)[field];
+    for (const [name, why] of Object.entries(REFUSED_PERMISSIONS)) {
+      if (!Array.isArray(named) || !named.includes(name)) continue;
+      throw new ExtensionError(`${field} in manifest.json must not have ${name}: ${why}`);
+    }
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type ChannelCredentials,
   Client,
   type ClientReadableStream,
+  credentials,
   Metadata,
   type Server,
   type ServiceError,
@@ -54,8 +55,8 @@ export function remote<D extends Definition>(definition: D, channel: Channel): R
 export class Channel implements Disposable {
   readonly client: Client;
 
-  constructor(address: string, credentials: ChannelCredentials) {
-    this.client = new Client(address, credentials, {
+  constructor(address: string, how: ChannelCredentials = credentialsFor(address)) {
+    this.client = new Client(address, how, {
       'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
       'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
       'grpc.initial_reconnect_backoff_ms': 100,
@@ -66,6 +67,11 @@ export class Channel implements Disposable {
   [Symbol.dispose](): void {
     this.client.close();
   }
+}
+
+/** A socket file is guarded by its mode; what crosses a network carries a token and needs TLS. */
+function credentialsFor(address: string): ChannelCredentials {
+  return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
 }
 
 /** Puts a service on a gRPC server. */

@@ -11,9 +11,16 @@ export type Level = (typeof LEVELS)[number];
 export const LOG_LEVELS: readonly Level[] = LEVELS;
 
 /** A logger of one role; its lines go to stderr, so that stdout stays a command's answer. */
-export function openLog(options: { role: string; level: Level; people?: boolean }): Log {
+export function openLog(options: {
+  role: string;
+  level: Level;
+  people?: boolean;
+  /** Lines are written before the call returns: for a thread that may kill its process. */
+  sync?: boolean;
+}): Log {
   const people = options.people ?? process.stderr.isTTY === true;
-  const destination = people ? { write: writeForPeople } : pino.destination({ fd: 2, sync: false });
+  const lines = pino.destination({ fd: 2, sync: people || options.sync === true });
+  const destination = people ? { write: (line: string) => lines.write(forPeople(line)) } : lines;
   return pino(
     {
       level: options.level,
@@ -27,8 +34,8 @@ export function openLog(options: { role: string; level: Level; people?: boolean 
 }
 
 /** 12:53:37 info core: the message {"runner":"…"} */
-function writeForPeople(line: string): void {
+function forPeople(line: string): string {
   const { time, level, role, msg, ...rest } = JSON.parse(line) as Record<string, string>;
   const facts = Object.keys(rest).length > 0 ? ` ${JSON.stringify(rest)}` : '';
-  process.stderr.write(`${time?.slice(11, 19)} ${level} ${role}: ${msg ?? ''}${facts}\n`);
+  return `${time?.slice(11, 19)} ${level} ${role}: ${msg ?? ''}${facts}\n`;
 }

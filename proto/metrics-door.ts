@@ -1,11 +1,13 @@
 /**
  * GET /metrics on an address of its own, which no tenant needs to reach: figures of the whole
- * installation, without a key. One request is answered at a time.
+ * installation, without a key. No web page reads them: one of another site is refused, and on
+ * loopback a Host that is not this machine's. One request is answered at a time.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Place } from './env.ts';
+import { foreignRequest } from './local-requests.ts';
 import type { Log } from './log.ts';
 import { type Samples, textOf } from './metrics.ts';
 
@@ -34,6 +36,11 @@ export async function openMetricsDoor(options: {
   };
   const server = createServer(async (request, response) => {
     request.resume();
+    const foreign = foreignRequest(request.headers, { boundTo: listen.host, takesAnyName: true });
+    if (foreign !== undefined) {
+      response.writeHead(403, { 'content-type': 'text/plain' }).end(`${foreign}\n`);
+      return;
+    }
     const isAsked = request.method === 'GET' || request.method === 'HEAD';
     if (request.url?.split('?')[0] !== '/metrics' || !isAsked) {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('GET /metrics\n');

@@ -1,9 +1,7 @@
 /**
  * What a session's proxies may say: core asks when one is created, the runner when it goes their
- * way. Patterns are regular expressions of RE2's kind: they come from tenants, and RE2 takes no
- * time that grows beyond the host's length. Pure.
+ * way. Pure.
  */
-import { RE2JS } from 're2js';
 
 /** A proxy that connections are handed to. */
 export type Upstream = {
@@ -18,15 +16,6 @@ export type Upstream = {
 
 const DEFAULT_PORTS = { http: 80, https: 443, socks5: 1080 } as const;
 
-/** Throws a sentence for the tenant. */
-export function patternOf(text: string): RE2JS {
-  try {
-    return RE2JS.compile(text, RE2JS.CASE_INSENSITIVE);
-  } catch (cause) {
-    throw new TypeError('is not a regular expression of RE2', { cause });
-  }
-}
-
 /**
  * `http://user:secret@host:3128`, likewise https: and socks5:. Without a scheme it is http. Throws
  * a sentence that does not hold the text: it may carry a password.
@@ -35,7 +24,7 @@ export function upstreamOf(
   server: string,
   given: { username?: string; password?: string; isManaged: boolean },
 ): Upstream {
-  const url = URL.parse(/^[a-z0-9]+:\/\//i.test(server) ? server : `http://${server}`);
+  const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(server) ? server : `http://${server}`);
   const protocol = url?.protocol.slice(0, -1);
   if (!url || (protocol !== 'http' && protocol !== 'https' && protocol !== 'socks5')) {
     throw new TypeError('is not the address of an http, https or socks5 proxy');

@@ -14,7 +14,7 @@ export const DEADLINE_DEFAULT_MS = 30_000;
 export type Call = {
   /** Aborts when the caller left or the deadline passed. */
   signal: AbortSignal;
-  /** Milliseconds since 1970. */
+  /** By performance.now(), in milliseconds. */
   deadline: number;
   /** Lower-case keys: x-svc-api-key, authorization, x-request-id, traceparent. */
   metadata: Readonly<Record<string, string>>;
@@ -113,7 +113,7 @@ export function openScope(options: CallOptions): { call: Call; close(): void } {
   return {
     call: {
       signal: over.signal,
-      deadline: Date.now() + timeoutMs,
+      deadline: performance.now() + timeoutMs,
       metadata: options.metadata ?? {},
     },
     close() {

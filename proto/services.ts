@@ -16,8 +16,9 @@ import { ProjectServiceService } from './gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from './gen/tabern/v1/runners.pb.ts';
 import { SessionServiceService } from './gen/tabern/v1/sessions.pb.ts';
 import { WebhookServiceService } from './gen/tabern/v1/webhooks.pb.ts';
-import { type Channel, mount, remote } from './grpc.ts';
-import { type Handlers, local, type OnError, type RpcClient } from './rpc.ts';
+import { type Channel, MESSAGE_MAX_BYTES, mount, remote } from './grpc.ts';
+import { limited } from './limited.ts';
+import { type Definition, type Handlers, local, type OnError, type RpcClient } from './rpc.ts';
 
 export const SERVICES = {
   operators: OperatorServiceService,
@@ -39,6 +40,11 @@ type Services = typeof SERVICES;
 export type ServiceName = keyof Services;
 export type AllHandlers = { [S in ServiceName]: Handlers<Services[S]> };
 export type Clients = { [S in ServiceName]: RpcClient<Services[S]> };
+
+/** Services whose requests carry results, logs and files of others. */
+const CARRIERS: ReadonlySet<ServiceName> = new Set(['runners', 'blobs']);
+/** Ours: a gateway reads bodies of 1 MiB, most of which are refused below 64 KiB. */
+const REQUEST_MAX_BYTES = 1 << 20;
 
 const NAMES = Object.keys(SERVICES) as ServiceName[];
 
@@ -63,5 +69,9 @@ export function remoteClients(channel: Channel): Clients {
 
 /** Puts every service on a gRPC server. */
 export function mountAll(server: Server, handlers: AllHandlers, onError: OnError): void {
-  for (const name of NAMES) mount(server, SERVICES[name], handlers[name] as never, onError);
+  for (const name of NAMES) {
+    const maxBytes = CARRIERS.has(name) ? MESSAGE_MAX_BYTES : REQUEST_MAX_BYTES;
+    const own = limited(SERVICES[name] as Definition, handlers[name] as never, maxBytes);
+    mount(server, own.definition, own.handlers, onError);
+  }
 }

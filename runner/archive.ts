@@ -2,7 +2,7 @@
  * Unpacks a project's archive. Guarantee: nothing is written outside the directory, and nothing in
  * it leads outside. The whole archive is read twice: first every entry is checked, then what
  * belongs to the project is written. Anything that a packer of sources would never make ends the
- * build with the name of the entry.
+ * build with the name of the entry. Used in the build's jail.
  */
 import { createReadStream } from 'node:fs';
 import { lstat, realpath, unlink } from 'node:fs/promises';
@@ -19,11 +19,17 @@ export const UNPACKED_MAX_BYTES = 256 * 1024 * 1024;
 const RATIO_MAX = 300;
 const HEADER_BYTES = 512;
 const ENTRY_DEPTH_MAX = 64;
+/** In characters. Ours: far below what a system takes, so that the path around it fits. */
+const PATH_MAX_CHARACTERS = 1_024;
 
 /**
- * Not the project's own: dependencies come from the lock file, settings of npm from the operator.
+ * Not the project's own: dependencies come from the lock file, settings of npm and pnpm from the
+ * operator, hooks of pnpm from nobody.
  */
-const SKIPPED = /(?:^|\/)(?:node_modules|\.git|\.npmrc)(?:\/|$)|^\.browserbase(?:\/|$)/;
+const NOT_OWN = [
+  ...['node_modules', '\\.git', '\\.npmrc', '\\.pnpmfile\\.[cm]?js', 'pnpm-workspace\\.yaml'],
+].join('|');
+const SKIPPED = new RegExp(`(?:^|/)(?:${NOT_OWN})(?:/|$)|^\\.browserbase(?:/|$)`);
 
 export type ArchiveLimits = { entriesMax: number; unpackedMaxBytes: number };
 const LIMITS: ArchiveLimits = { entriesMax: ENTRIES_MAX, unpackedMaxBytes: UNPACKED_MAX_BYTES };
@@ -127,6 +133,12 @@ function take(entry: ReadEntry, checked: Checked, limits: ArchiveLimits): void {
 
 /** Its normalised path inside the archive; '.' for the root. `named` is what a refusal names. */
 function nameOf(path: string, named = path): string {
+  if (path.length > PATH_MAX_CHARACTERS) {
+    throw refused(`${quoted(path)} has more than ${PATH_MAX_CHARACTERS} characters`);
+  }
+  if (path.split('/', ENTRY_DEPTH_MAX + 1).length > ENTRY_DEPTH_MAX) {
+    throw refused(`${quoted(path)} lies deeper than ${ENTRY_DEPTH_MAX} folders`);
+  }
   const isUnsafe = path.startsWith('/') || path.includes('\0') || path.split('/').includes('..');
   if (isUnsafe || path === '') throw outside(named);
   return posix.normalize(path).replace(/\/+$/, '');

@@ -1,10 +1,11 @@
 /**
  * What is made of a blob, on this machine, cached by the hash of its bytes: an entry is complete
- * and right, or it is not there. Two who need the same one share a download. What is not used for a
- * while is removed at start.
+ * and right, or it is not there. An entry that is the blob itself is hashed at its first use in a
+ * process; what is unpacked from one is of this boot of the machine (cache.ts). Two who need the
+ * same one share a download. What is not used for a while is removed at start.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -27,6 +28,8 @@ export type Kept = {
   timeoutMs: number;
   /** Behind the hash, in the entry's name. */
   ending: string;
+  /** The entry is a file of the blob's bytes: its hash can be checked. */
+  isBlob: boolean;
   /** Makes the entry of the file, in the file's own directory; gives its path there. */
   make(file: string): Promise<string>;
 };
@@ -40,19 +43,34 @@ export type CacheOptions = {
   dir: string;
   clients: Pick<Clients, 'blobs'>;
   call: CallOptions;
-  now: () => number;
+  /** Compared with times of files. */
+  now?: () => number;
 };
 
 export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<BlobCache> {
-  const { dir, clients, call, now } = options;
+  const { dir, clients, call, now = Date.now } = options;
   const { what, timeoutMs } = kept;
   await mkdir(dir, { recursive: true });
   await removeOld(dir, now() - UNUSED_MS);
   const underWay = new Map<string, Promise<string>>();
+  /** The sizes of entries whose hash was checked by this process. */
+  const checked = new Map<string, number>();
+
+  /** False also when it is not there. */
+  const isRight = async (path: string, sha256: string): Promise<boolean> => {
+    if (!kept.isBlob) return true;
+    const size = (await stat(path).catch(orMissing))?.size;
+    if (size === undefined) return false;
+    if (checked.get(sha256) === size) return true;
+    if ((await hashOf(path)) !== sha256) return false;
+    checked.set(sha256, size);
+    return true;
+  };
 
   const add = async (blobId: string, sha256: string): Promise<string> => {
     const path = join(dir, `${sha256}${kept.ending}`);
-    if (await touch(path, now())) return path;
+    if ((await isRight(path, sha256)) && (await touch(path, now()))) return path;
+    await rm(path, RM);
     const aside = join(dir, `${randomUUID()}${ASIDE}`);
     try {
       await mkdir(aside);
@@ -63,6 +81,7 @@ export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<
       if (hash.digest('hex') !== sha256) throw new Error(`${what} of other bytes than its hash`);
       await rename(await kept.make(file), path);
       await touch(path, now());
+      if (kept.isBlob) checked.set(sha256, (await stat(path)).size);
     } finally {
       await rm(aside, RM);
     }
@@ -95,15 +114,21 @@ async function* bytesOf(
   }
 }
 
+/** Of a file's bytes, in lower-case hex. */
+export async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+function orMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
+
 /** Says that it was used; false when it is not there. */
 async function touch(path: string, now: number): Promise<boolean> {
-  try {
-    await utimes(path, now / 1_000, now / 1_000);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
+  const touched = utimes(path, now / 1_000, now / 1_000).then(() => true);
+  return (await touched.catch(orMissing)) ?? false;
 }
 
 async function removeOld(dir: string, before: number): Promise<void> {

@@ -22,13 +22,13 @@ type Transfer = {
   signal: AbortSignal;
 };
 
-/** Writes the build's archive to a new file. */
+/** Writes the build's archive to a new file. Jails read it under a uid of their own. */
 export async function download(
   { clients, call, work, signal }: Transfer,
   file: string,
 ): Promise<void> {
   const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  await using out = await open(file, 'wx', 0o600);
+  await using out = await open(file, 'wx', 0o644);
   let bytes = 0;
   const blobId = work.archiveBlobId;
   for await (const { chunk } of clients.blobs.readBlob({ blobId }, options)) {

@@ -3,10 +3,9 @@
  * -> upload -> complete.
  *
  * Guarantee: whatever happens, core is told one outcome, the log says what the author can do, and
- * the build's directory is gone. Nothing of the project runs here: the bundle runs in a function
- * host, as its handlers will.
+ * the build's directory is gone. Nothing of the project runs or is read here: workers read it in
+ * jails, and the bundle runs in a function host, as its handlers will.
  */
-import { mkdir, mkdtemp, realpath, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Env } from '../proto/env.ts';
 import { Fault } from '../proto/errors.ts';
@@ -14,33 +13,26 @@ import type { BuildWork, CompleteBuildRequest } from '../proto/gen/tabern/v1/run
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { steadyClock } from '../proto/steady-clock.ts';
 import { ended, step as inStep } from '../proto/trace.ts';
-import { unpack } from './archive.ts';
 import { download, upload } from './build-blobs.ts';
 import { type BuildLog, type Level, openBuildLog } from './build-log.ts';
-import type { Bundle } from './bundle.ts';
-import { BundleError } from './bundle-error.ts';
-import { bundleApart } from './bundle-process.ts';
+import { openPlace, type Place } from './build-place.ts';
+import { type BuildWorker, type Bundle, startBuildWorker } from './build-worker.ts';
 import { BuildFailure } from './failure.ts';
 import { install } from './install.ts';
-import type { Installed } from './installed.ts';
+import type { Installed, Kept } from './installed.ts';
 import type { Jail } from './jail/ladder.ts';
 import { readManifests } from './manifest.ts';
+import { readNpmSettings } from './npm-settings.ts';
+import type { Reading } from './read-build.ts';
 import { retried } from './retry.ts';
-
-/**
- * Ours: a bundle that does not settle in this time has an open handle or a loop at its top level.
- */
-const INTROSPECT_TIMEOUT_MS = 30_000;
-/** In bytes. Source: blobs.proto. */
-const BUNDLE_MAX_BYTES = 32 * 1024 * 1024;
 
 /** What runs a bundle once to learn what it defines. */
 export type Introspector = {
   introspect(request: {
     projectId: string;
     bundle: { path: string; sha256: string };
-    timeoutMs: number;
     onLine: (line: { level: Level; message: string }) => void;
     signal: AbortSignal;
   }): Promise<
@@ -69,7 +61,7 @@ export type BuildDeps = {
   signal: AbortSignal;
 };
 
-type Step = BuildDeps & { work: BuildWork; leaseId: string; directory: string; lines: BuildLog };
+type Step = BuildDeps & { work: BuildWork; leaseId: string; place: Place; lines: BuildLog };
 type Outcome = NonNullable<CompleteBuildRequest['outcome']>;
 
 /**
@@ -82,7 +74,7 @@ export async function runBuild(work: BuildWork, leaseId: string, deps: BuildDeps
     append: async (first, batch) => {
       await clients.runners.appendLogs({ leaseId, first, lines: batch }, call);
     },
-    now: Date.now,
+    now: steadyClock(),
     onError: (error) => log.warn({ err: error, buildId: work.buildId }, 'build log not sent'),
   });
   const late = AbortSignal.timeout(work.timeoutMs);
@@ -96,72 +88,78 @@ export async function runBuild(work: BuildWork, leaseId: string, deps: BuildDeps
   await retried(() => clients.runners.completeBuild({ leaseId, outcome }, call));
 }
 
-async function build(step: Omit<Step, 'directory'>): Promise<Outcome> {
-  const base = join(step.config.runDirectory, 'builds');
-  await mkdir(base, { recursive: true, mode: 0o700 });
-  const directory = await realpath(await mkdtemp(join(base, 'build-')));
-  try {
-    return await steps({ ...step, directory });
-  } finally {
-    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
-  }
+async function build(step: Omit<Step, 'place'>): Promise<Outcome> {
+  await using place = await openPlace(join(step.config.runDirectory, 'builds'), step.jail);
+  return await steps({ ...step, place });
 }
 
 async function steps(step: Step): Promise<Outcome> {
-  const { work, directory, lines, signal, config, jail, installed, log: ownLog } = step;
-  const root = join(directory, 'project');
-  await Promise.all([mkdir(root), mkdir(join(directory, 'home'))]);
-
-  const archive = join(directory, 'archive.tgz');
-  await inStep('download', () => download(step, archive));
-  const { entries } = await inStep('unpack', () => unpack(archive, root, { signal }));
-  lines.line('info', `unpacked ${entries} entries`);
-  await checkEntrypoint(root, work.entrypoint);
-
-  const { projectId } = work;
-  const { env } = config;
-  const from = { directory, projectId, jail, env, installed, log: lines, ownLog, signal };
-  await inStep('install', () => install(from));
-
-  const outFile = join(directory, 'bundle.mjs');
-  const made = await inStep('bundle', () => compile(step, { root, outFile }));
-  const found = { path: outFile, sha256: made.sha256 };
+  const { place, lines } = step;
+  await inStep('download', () => download(step, place.archive));
+  const made = await prepared(step);
+  const found = { path: place.bundle, sha256: made.sha256 };
   const manifests = readManifests(await inStep('introspect', () => introspect(step, found)));
-  const bundleBlobId = await inStep('upload', () => upload(step, outFile));
+  const bundleBlobId = await inStep('upload', () => upload(step, place.bundle));
   const names = manifests.map(({ name }) => JSON.stringify(name)).join(', ');
   lines.line('info', `built ${manifests.length} function(s): ${names}`);
   return { $case: 'success', value: { manifests, bundleBlobId } };
 }
 
-async function checkEntrypoint(root: string, entrypoint: string): Promise<void> {
-  const found = await stat(join(root, entrypoint)).catch(() => undefined);
-  if (found?.isFile()) return;
-  throw new BuildFailure(
-    'BUILD_ERROR',
-    `the archive has no file ${JSON.stringify(entrypoint)}; publish from the project's folder`,
-  );
+/** From the archive to the bundle. One worker does it all when there is nothing to install. */
+async function prepared(step: Step): Promise<Bundle> {
+  const { work, place, config } = step;
+  const { namesJsr } = await readNpmSettings(config.env);
+  const about = { entrypoint: work.entrypoint, namesJsr };
+  await using first = await workerOf(step, { archive: place.archive });
+  const reading = await inStep('unpack', async () => {
+    await first.unpack();
+    return await first.read(about);
+  });
+  const kept = await inStep('install', async () => {
+    if (reading.install === undefined) return undefined;
+    await first[Symbol.asyncDispose]();
+    return await installed(step, reading.install, about);
+  });
+  if (reading.install === undefined) return await inStep('bundle', () => compile(step, first));
+  await using second = await workerOf(step, {});
+  // before anything of a package is parsed
+  const bytes = kept && (await second.measure());
+  try {
+    return await inStep('bundle', () => compile(step, second));
+  } finally {
+    await second[Symbol.asyncDispose]();
+    if (kept && bytes !== undefined) await step.installed.keep(kept, place.project, bytes);
+  }
 }
 
-async function compile(step: Step, paths: { root: string; outFile: string }): Promise<Bundle> {
-  const { work, lines, signal, log } = step;
+function workerOf(step: Step, more: { archive?: string }): Promise<BuildWorker> {
+  const { place, jail, lines, log, signal } = step;
+  const { project, uid } = place;
+  return startBuildWorker({ project, uid, jail, lines, log, signal, ...more });
+}
+
+async function installed(
+  step: Step,
+  wanted: NonNullable<Reading['install']>,
+  about: { entrypoint: string; namesJsr: boolean },
+): Promise<Kept | undefined> {
+  const { work, place, jail, config, lines, log: ownLog, signal } = step;
+  const { projectId } = work;
+  const { env } = config;
+  return await install(wanted, {
+    ...{ place, projectId, jail, env, installed: step.installed, log: lines, ownLog, signal },
+    async reread() {
+      await using worker = await workerOf(step, {});
+      return await worker.read(about);
+    },
+  });
+}
+
+async function compile({ work, place, lines }: Step, worker: BuildWorker): Promise<Bundle> {
   lines.line('info', `bundling ${work.entrypoint}`);
-  try {
-    const made = await bundleApart({ ...paths, entrypoint: work.entrypoint, signal, log });
-    for (const warning of made.warnings) lines.line('warn', warning);
-    const size = `${(made.size / 1024).toFixed(0)} KiB`;
-    if (made.size > BUNDLE_MAX_BYTES) {
-      const limit = `${BUNDLE_MAX_BYTES / 1024} KiB`;
-      const problem = `the bundle is ${size}, the limit is ${limit}; use smaller packages`;
-      throw new BuildFailure('BUILD_ERROR', problem);
-    }
-    lines.line('info', `bundled, ${size}`);
-    return made;
-  } catch (error) {
-    if (!(error instanceof BundleError)) throw error;
-    const [first, ...more] = error.message.split('\n');
-    for (const line of [first ?? '', ...more]) lines.line('error', line);
-    throw new BuildFailure('BUILD_ERROR', `the sources cannot be bundled: ${first ?? ''}`, error);
-  }
+  const made = await worker.bundle(work.entrypoint, place.bundle);
+  lines.line('info', `bundled, ${(made.size / 1024).toFixed(0)} KiB`);
+  return made;
 }
 
 async function introspect(step: Step, made: { path: string; sha256: string }): Promise<unknown> {
@@ -170,7 +168,6 @@ async function introspect(step: Step, made: { path: string; sha256: string }): P
   const found = await hosts.introspect({
     projectId: work.projectId,
     bundle: made,
-    timeoutMs: INTROSPECT_TIMEOUT_MS,
     onLine: ({ level, message }) => lines.line(level, message),
     signal,
   });

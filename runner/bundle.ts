@@ -2,15 +2,14 @@
  * From a project's sources to one ES module that a function host can import: its own code, its
  * dependencies and our SDK. Guarantee: whatever ends up in the bundle was read from inside the
  * project's directory, after following every link. A bundle exports `definitions` and `manifests`
- * (runner/sdk/README.md). Nothing of the project runs here.
+ * (runner/sdk/README.md). Nothing of the project runs here. Used in the build's jail.
  */
-import { createHash } from 'node:crypto';
-import { access, readFile, realpath, writeFile } from 'node:fs/promises';
+import { access, readFile, realpath } from 'node:fs/promises';
 import { extname, isAbsolute, join, relative } from 'node:path';
 import { type BuildOptions, context, type Message, type Plugin, type PluginBuild } from 'esbuild';
 import { BundleError, lines } from './bundle-error.ts';
-import { DenoConfigError, type Imports, readImports } from './deno-config.ts';
-import { prepared } from './dependency.ts';
+import { type Imports, readImports } from './deno-config.ts';
+import { prepared, withoutMap } from './dependency.ts';
 import { ofDenoAlone, sideEffects, specifiers } from './specifiers.ts';
 
 /**
@@ -23,6 +22,8 @@ const SDK_DIRECTORY = join(import.meta.dirname, 'sdk');
 const SDK_SUFFIX = extname(import.meta.filename);
 const SDK_NAMESPACE = 'tabern';
 const REGISTRY = 'tabern:registry';
+const DEPENDENCY = /\.[cm]?js$/;
+const SOURCE = /\.[cm]?[jt]sx?$/;
 
 /**
  * CommonJS dependencies expect these three. The names are ours: a source may declare its own
@@ -48,22 +49,19 @@ export type BundleOptions = {
   root: string;
   /** Path of the entry file within root. */
   entrypoint: string;
-  outFile: string;
   signal: AbortSignal;
 };
 
 export type Bundle = {
-  /** Lower-case hex. */
-  sha256: string;
-  /** In bytes. */
-  size: number;
+  /** The module. */
+  code: Buffer;
   /** One line each, such as `index.ts:3: message`. */
   warnings: string[];
 };
 
 /**
- * Bundles a project whose dependencies are installed. Throws BundleError; the signal's reason when
- * it aborts.
+ * Bundles a project whose dependencies are installed. Throws BundleError, or a BuildFailure for
+ * deno.json; the signal's reason when it aborts.
  */
 export async function bundle(options: BundleOptions): Promise<Bundle> {
   const root = await realpath(options.root);
@@ -85,7 +83,7 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
     logLevel: 'silent',
     banner: { js: BANNER },
     define: { __filename: '__tabernFile', __dirname: '__tabernDirectory' },
-    plugins: [projectPlugin(root, await importsOf(root))],
+    plugins: [projectPlugin(root, (await readImports(root)) ?? {})],
     // Without one of its own, a project must not be compiled by the settings of some directory
     // above it.
     ...(hasTsconfig ? {} : { tsconfigRaw: '{}' }),
@@ -96,13 +94,8 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
     ? await compile(base, entry(options.entrypoint, zod), root, options.signal)
     : first;
   const whole = Buffer.from(code);
-  const module = whole.includes(NEEDS_REQUIRE) ? Buffer.concat([REQUIRE, whole]) : whole;
-  await writeFile(options.outFile, module);
-  return {
-    sha256: createHash('sha256').update(module).digest('hex'),
-    size: module.byteLength,
-    warnings,
-  };
+  const isNeeded = whole.includes(NEEDS_REQUIRE);
+  return { code: isNeeded ? Buffer.concat([REQUIRE, whole]) : whole, warnings };
 }
 
 /**
@@ -149,15 +142,6 @@ async function compile(base: BuildOptions, source: string, root: string, signal:
   }
 }
 
-async function importsOf(root: string): Promise<Imports> {
-  try {
-    return (await readImports(root)) ?? {};
-  } catch (error) {
-    if (error instanceof DenoConfigError) throw new BundleError(error.message);
-    throw error;
-  }
-}
-
 // --- the plugin ---
 
 export type { PluginBuild };
@@ -200,10 +184,12 @@ function files(build: PluginBuild, root: string): void {
     const real = await realpath(path);
     const within = relative(root, real);
     if (within.startsWith('..') || isAbsolute(within)) return { errors: [{ text: outside(path) }] };
-    if (!within.includes('node_modules')) return ofDenoAlone(real, within);
-    if (!/\.[cm]?js$/.test(real)) return undefined;
-    const contents = prepared(real, await readFile(real, 'utf8'));
-    return { contents, loader: 'js' };
+    const isOwn = !within.includes('node_modules');
+    if (!(isOwn ? SOURCE : DEPENDENCY).test(real)) return undefined;
+    const text = await readFile(real, 'utf8');
+    if (!isOwn) return { contents: prepared(real, text), loader: 'js' };
+    const warnings = ofDenoAlone(text, within);
+    return { contents: withoutMap(text), loader: 'default', ...(warnings && { warnings }) };
   });
 }
 

@@ -18,6 +18,7 @@ export async function openBundles(options: CacheOptions): Promise<Bundles> {
   const cache = await openBlobCache(options, {
     ...{ what: 'a bundle', maxBytes: BUNDLE_MAX_BYTES, timeoutMs: DOWNLOAD_TIMEOUT_MS },
     ending: '.mjs',
+    isBlob: true,
     async make(file) {
       await chmod(file, 0o444);
       return file;

@@ -2,10 +2,10 @@
  * What an operator can set of the runner. Read once, at start. Every option is in README.md with
  * its unit and reason.
  */
-import { readFileSync } from 'node:fs';
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
 import { cidrList } from '../proto/addresses.ts';
+import { readToken } from '../proto/durable.ts';
 import {
   ConfigError,
   choice,
@@ -144,8 +144,9 @@ function cidrs(env: Env, name: string): BlockList {
 
 function tokenOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readToken(path);
   } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
     throw new ConfigError(
       `no runner token: start core first, which makes ${path}, or set TABERN_RUNNER_TOKEN`,
       { cause },

@@ -26,8 +26,8 @@ import { retried } from './retry.ts';
 const CHUNK_BYTES = 64 << 10;
 /** Of a whole save, and of a load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
 const TRANSFER_TIMEOUT_MS = 120_000;
-/** Ours: Browser.close takes 40 to 100 ms; on a machine with no time left, seconds. */
-const CLOSE_TIMEOUT_MS = 10_000;
+/** Ours: Browser.close takes 40 to 100 ms; on a loaded machine, tens of seconds. */
+const CLOSE_TIMEOUT_MS = 30_000;
 const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
 
 export type Context = {
@@ -154,5 +154,6 @@ async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlob
 
 /** For the tenant: no path and no address of ours. */
 function reasonOf(error: unknown): string {
-  return error instanceof NotSaved ? error.message : asFault(error).message;
+  const { message } = error instanceof NotSaved ? error : asFault(error);
+  return message.replace(/\.$/, '');
 }

@@ -3,8 +3,9 @@
  * a run that it does not have, ends it. Every run settles, whatever becomes of the host:
  *
  * RUNNING -> outcome -> done (the thread is free or gone); aborted -> done; host lost -> failed.
- * No done within a second of an abort: the host is killed. None within a second of an outcome: it
- * takes no more runs, and is killed when no other run of it waits for an outcome.
+ * No done within a second of an abort or an outcome: the run is over, and the host takes no more
+ * runs and is killed when no other run of it waits for an outcome. On a loaded machine a good host
+ * needs longer than a second, and its other runs must not pay for that.
  */
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -19,16 +20,13 @@ import {
   FrameReader,
   type FromHost,
   type LogLine,
-  readFromHost,
   type ToHost,
 } from './host/messages.ts';
+import { readHostFrame } from './host-frames.ts';
 import type { Jailed } from './jail/ladder.ts';
 import { outcomeOf, type RunOutcome, UNSAID } from './run-outcome.ts';
 
-/**
- * From the abort of a run, or from its outcome, to the SIGKILL of its host. Source:
- * design/sandbox.md 3.
- */
+/** From the abort of a run, or from its outcome, to the end of its host. Source: sandbox.md 3. */
 const KILL_AFTER_MS = 1_000;
 /**
  * Of memory in use at the end of a run: who has so much takes no more runs. Ours: one that came to
@@ -60,6 +58,8 @@ export type HostProcess = {
   /** Where a handler connects to for its browser. */
   connectUrl(signingKey: string): string;
   run(order: Order, bundle: Bundle, options: RunOptions): Promise<RunOutcome>;
+  /** CPU time of its processes since their start. */
+  readonly cpuMs: () => number;
   /** Ends it now; what runs fails with this cause. */
   kill(cause: string): void;
   ended: Promise<void>;
@@ -78,11 +78,13 @@ type Parts = {
   tail: () => string;
   /** In bytes, what it uses now. */
   memory: () => number;
+  cpuMs: () => number;
 };
 
 /** One host from its first frame to its end. */
 export class Conversation implements HostProcess {
   readonly broker: Broker;
+  readonly cpuMs: () => number;
   readonly ended: Promise<void>;
   readonly ready: Promise<void>;
   readonly #parts: Parts;
@@ -100,13 +102,14 @@ export class Conversation implements HostProcess {
     this.#parts = parts;
     this.#socket = socket;
     this.broker = parts.broker;
+    this.cpuMs = parts.cpuMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ready = promise;
     this.#onReady = resolve;
     const reader = new FrameReader(FROM_HOST_MAX_BYTES);
     readSlowly(socket, (chunk) => {
       try {
-        for (const body of reader.push(chunk)) this.#hear(readFromHost(body));
+        for (const body of reader.push(chunk)) this.#hear(readHostFrame(body));
       } catch (error) {
         this.kill(`it broke the protocol of its host: ${(error as Error).message}`);
       }
@@ -155,7 +158,10 @@ export class Conversation implements HostProcess {
       running.isAborted = true;
       this.#send({ type: 'abort', id: order.id });
       const cause = 'an invocation did not end when its time was over';
-      running.timer ??= setTimeout(() => this.kill(cause), KILL_AFTER_MS);
+      running.timer ??= setTimeout(() => {
+        running.settle({ type: 'aborted' });
+        this.#retire(cause);
+      }, KILL_AFTER_MS);
     };
     this.#running.set(order.id, running);
     this.#send(order);

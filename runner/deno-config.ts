@@ -3,8 +3,8 @@
  * jsr:. Pure but for reading the file. A package of jsr is had from npm's mirror of it, under the
  * name that the mirror gives it. Versions are those of the specifiers: deno.lock has no say.
  */
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { BuildFailure } from './failure.ts';
+import { objectOf, readText, SETTINGS_MAX_BYTES } from './read-file.ts';
 
 const FILES = ['deno.json', 'deno.jsonc'];
 const PACKAGE = /^\/?(?<name>(?:@[^/@]+\/)?[^/@]+)(?:@(?<version>[^/]*))?(?<path>\/.*)?$/;
@@ -15,12 +15,7 @@ export type Imports = Readonly<Record<string, string>>;
 /** A package that a specifier names, as npm knows it. */
 export type Package = { name: string; version: string; path: string };
 
-/** deno.json cannot be used; the message says why. */
-export class DenoConfigError extends Error {
-  override readonly name = 'DenoConfigError';
-}
-
-/** Its import map; undefined when the project has no deno.json. Throws DenoConfigError. */
+/** Its import map; undefined when the project has no deno.json. Throws a BuildFailure. */
 export async function readImports(root: string): Promise<Imports | undefined> {
   for (const file of FILES) {
     const config = await readJsonc(root, file);
@@ -28,10 +23,11 @@ export async function readImports(root: string): Promise<Imports | undefined> {
     const { importMap, imports } = config;
     if (imports !== undefined || importMap === undefined) return importsOf(imports, file);
     if (typeof importMap !== 'string' || /^\w+:|^\/|(?:^|\/)\.\.(?:\/|$)/.test(importMap)) {
-      throw new DenoConfigError(`${file}: importMap must name a file of the project`);
+      throw new BuildFailure('BUILD_ERROR', `${file}: importMap must name a file of the project`);
     }
     const map = await readJsonc(root, importMap);
-    if (map === undefined) throw new DenoConfigError(`${file}: there is no ${importMap}`);
+    if (map === undefined)
+      throw new BuildFailure('BUILD_ERROR', `${file}: there is no ${importMap}`);
     return importsOf(map['imports'], importMap);
   }
   return undefined;
@@ -73,25 +69,12 @@ function importsOf(imports: unknown, file: string): Imports {
     const wrong = Object.entries(imports).find(([, target]) => typeof target !== 'string');
     if (wrong === undefined) return imports as Imports;
   }
-  throw new DenoConfigError(`${file}: imports must map names to specifiers`);
+  throw new BuildFailure('BUILD_ERROR', `${file}: imports must map names to specifiers`);
 }
 
 async function readJsonc(root: string, file: string) {
-  let text: string;
-  try {
-    text = await readFile(join(root, file), 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new DenoConfigError(`${file} cannot be read`, { cause: error });
-  }
-  try {
-    const json: unknown = JSON.parse(plainJson(text));
-    if (isObject(json)) return json;
-  } catch (cause) {
-    throw new DenoConfigError(`${file} is not valid JSON; repair it`, { cause });
-  }
-  throw new DenoConfigError(`${file} must hold a JSON object`);
+  const text = await readText(root, file, SETTINGS_MAX_BYTES);
+  return text === undefined ? undefined : objectOf(plainJson(text), file);
 }
 
 /**

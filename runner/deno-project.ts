@@ -1,15 +1,16 @@
 /**
  * Makes a project that was written for Deno installable: where there is no package.json, one is
  * made of the packages that deno.json's imports and the sources' own npm: and jsr: specifiers name.
+ * Used in the build's jail.
  */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Env } from '../proto/env.ts';
 import type { BuildLog } from './build-log.ts';
-import { DenoConfigError, type Imports, packageOf, readImports } from './deno-config.ts';
+import { packageOf, readImports } from './deno-config.ts';
 import { BuildFailure } from './failure.ts';
 import { isThere } from './installers.ts';
-import { JSR_REGISTRY, JSR_SETTING, readNpmSettings } from './npm-settings.ts';
+import { JSR_REGISTRY, JSR_SETTING } from './npm-settings.ts';
+import { SETTINGS_MAX_BYTES } from './read-file.ts';
 
 const SOURCE = /\.[cm]?[jt]sx?$/;
 const SPECIFIER = /\b(?:from|import)\s{0,99}(?:\(\s{0,99})?(['"])((?:npm|jsr):[^'"\s]+)\1/g;
@@ -20,10 +21,10 @@ const SPECIFIER = /\b(?:from|import)\s{0,99}(?:\(\s{0,99})?(['"])((?:npm|jsr):[^
  */
 export async function fromDeno(
   root: string,
-  { env, log }: { env: Env; log: BuildLog },
+  { namesJsr, line }: { namesJsr: boolean; line: BuildLog['line'] },
 ): Promise<string[]> {
   if (await isThere(join(root, 'package.json'))) return [];
-  const imports = await importsOf(root);
+  const imports = await readImports(root);
   const specifiers = [...Object.values(imports ?? {}), ...(await inSources(root))];
   const dependencies = dependenciesOf(specifiers);
   const names = Object.keys(dependencies);
@@ -31,12 +32,12 @@ export async function fromDeno(
   const made = { private: true, type: 'module', dependencies };
   await writeFile(join(root, 'package.json'), `${JSON.stringify(made, null, 2)}\n`);
   const said = Object.entries(dependencies).map(([name, version]) => `${name}@${version}`);
-  log.line('info', `a project of Deno: its imports are its dependencies: ${said.join(', ')}`);
+  line('info', `a project of Deno: its imports are its dependencies: ${said.join(', ')}`);
   if (await isThere(join(root, 'deno.lock'))) {
-    log.line('warn', 'deno.lock is not read: newest versions in range are used');
+    line('warn', 'deno.lock is not read: newest versions in range are used');
   }
   const ofJsr = names.filter((name) => name.startsWith('@jsr/'));
-  if (ofJsr.length > 0 && !(await readNpmSettings(env)).namesJsr) {
+  if (ofJsr.length > 0 && !namesJsr) {
     await writeFile(join(root, '.npmrc'), `${JSR_SETTING}=${JSR_REGISTRY}\n`);
   }
   return ofJsr;
@@ -51,20 +52,13 @@ export function jsrAdvice(names: readonly string[]): string {
   );
 }
 
-async function importsOf(root: string): Promise<Imports | undefined> {
-  try {
-    return await readImports(root);
-  } catch (error) {
-    if (!(error instanceof DenoConfigError)) throw error;
-    throw new BuildFailure('BUILD_ERROR', error.message, error);
-  }
-}
-
 async function inSources(root: string): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !SOURCE.test(entry.name)) continue;
-    const text = await readFile(join(entry.parentPath, entry.name), 'utf8');
+    const path = join(entry.parentPath, entry.name);
+    if ((await lstat(path)).size > SETTINGS_MAX_BYTES) continue; // nobody has written it by hand
+    const text = await readFile(path, 'utf8');
     for (const [, , specifier = ''] of text.matchAll(SPECIFIER)) found.push(specifier);
   }
   return found;

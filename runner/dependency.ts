@@ -1,4 +1,4 @@
-/** What is done to a dependency's source before it goes into a bundle. Pure. */
+/** What is done to a source before it goes into a bundle. Pure. */
 import { basename, join } from 'node:path';
 
 /** playwright finds these two files by a path it computes, which no bundler can follow. */
@@ -33,4 +33,12 @@ function nameOnly(file: string): string {
   });
   const data = Buffer.from(map).toString('base64');
   return `\n//# sourceMappingURL=data:application/json;base64,${data}`;
+}
+
+/**
+ * A source of the project, whose own source map is not read: it may name any file as a source, and
+ * the bundler would put that into the bundle. The last of several maps counts; this one is empty.
+ */
+export function withoutMap(source: string): string {
+  return `${source}\n//# sourceMappingURL=data:application/json,{}`;
 }

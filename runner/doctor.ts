@@ -2,8 +2,7 @@
  * Looks at a machine as a runner would use it: its sandbox, a Chrome that works in it, what runs
  * functions. What it starts ends with it.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, type Env } from '../proto/env.ts';
 import { type Finding, fail, ok, warn } from '../proto/findings.ts';
@@ -17,6 +16,7 @@ import { openEgress } from './jail/egress.ts';
 import { type Jail, JailError, openJail } from './jail/ladder.ts';
 import { findSubtree } from './jail/subtree.ts';
 import { findRuntime, RuntimeNotFound } from './runtime.ts';
+import { makeTempDir, sweepTemp } from './sweep.ts';
 
 /** A machine is looked at without a core: there may be no token yet. */
 const NO_TOKEN = { TABERN_RUNNER_TOKEN: 'none' };
@@ -40,7 +40,8 @@ export async function* checkMachine(env: Env): AsyncGenerator<Finding> {
   yield cgroups();
   yield await runtime(config);
   if (jail instanceof JailError) return;
-  const runDir = await mkdtemp(join(tmpdir(), 'tabern-doctor-'));
+  await sweepTemp();
+  const runDir = await makeTempDir('doctor');
   try {
     yield await chrome(config, jail, runDir);
   } finally {
@@ -89,7 +90,7 @@ async function chrome(config: Config, jail: Jail, runDir: string): Promise<Findi
   }
   try {
     const hasSandbox = await canNest(jail, log);
-    const egress = openEgress({ allow: config.allow, log });
+    const egress = openEgress({ allow: config.allow, log, isBrowser: true });
     const one = await launchChrome({ engine, jail, hasSandbox, runDir, egress, log });
     try {
       const product = await probeChrome(one, log);

@@ -7,13 +7,15 @@
  *                         &until=<ms since 1970>, when it ends
  *   GET /targets          its open pages, as JSON
  *   PUT /uploads/<name>   a file for its pages; answered when they can read it
- *   GET /json/version     as Chrome's
+ *   upgrade /devtools/page/<target id>   the relay, for that target alone
+ *   GET /json/...         as Chrome's (chrome/discovery.ts)
  */
 import { chmod } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { asFault, Fault } from '../proto/errors.ts';
 import type { Log } from '../proto/log.ts';
+import { discoveryOf } from './chrome/discovery.ts';
 import type { Chrome } from './chrome/launch.ts';
 import { openPages } from './chrome/pages.ts';
 import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed.ts';
@@ -86,7 +88,9 @@ function addressOf({ host, port }: { host: string; port: number }): string {
 
 function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgrade): void {
   const { pathname, searchParams } = url;
-  if (pathname === '/connect' || pathname === '/') relay.serve(request, socket, head);
+  const [, target] = /^\/devtools\/page\/([\w-]+)$/.exec(pathname) ?? [];
+  if (target !== undefined) relay.serve(request, socket, head, target);
+  else if (pathname === '/connect' || pathname === '/') relay.serve(request, socket, head);
   else if (pathname === '/view' && view) {
     view({ request, socket, head, target: searchParams.get('target') ?? undefined });
   } else refuse(socket, 404, 'There is no such route.');
@@ -102,7 +106,9 @@ function answer(session: Admitted, { request, response, url }: Exchange, log: Lo
   );
   return true;
 
-  function routeOf(): (() => Promise<object>) | undefined {
+  function routeOf(): (() => Promise<unknown>) | undefined {
+    const discovery = discoveryOf(request.method ?? '', url);
+    if (discovery) return () => discovery(session.chrome);
     if (request.method === 'GET' && url.pathname === '/targets') return () => targets(session);
     const [, name] = /^\/uploads\/([^/]+)$/.exec(url.pathname) ?? [];
     if (request.method !== 'PUT' || name === undefined || !putUpload) return undefined;
@@ -152,7 +158,7 @@ function fail(response: ServerResponse, error: unknown, log: Log): void {
   answerRefusal(response, fault.row.http, fault.message);
 }
 
-function send(response: ServerResponse, body: object): void {
+function send(response: ServerResponse, body: unknown): void {
   if (response.destroyed) return;
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
   response.end(JSON.stringify(body));

@@ -18,8 +18,12 @@ export type Filters = {
 };
 
 /** `lists`: paths and http(s) addresses. */
-export function openFilters(options: { lists: readonly string[]; now: () => number }): Filters {
-  const { lists, now } = options;
+export function openFilters(options: {
+  lists: readonly string[];
+  /** Monotonic, in milliseconds. */
+  now?: () => number;
+}): Filters {
+  const { lists, now = () => performance.now() } = options;
   let loaded: { at: number; rules: Promise<IsBlocked> } | undefined;
   return {
     load() {

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
-import { isSuperseded } from './leases.ts';
+import { isSuperseded } from './renewals.ts';
 
 /** Source: AwaitReleasesRequest.wait_ms. */
 export const WAIT_MS = 25_000;

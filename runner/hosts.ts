@@ -3,11 +3,19 @@
  * One process per project, and a fresh one, used once, for each introspection.
  */
 import { randomUUID } from 'node:crypto';
+import { hashOf } from './blob-cache.ts';
 import type { Bundle } from './bundles.ts';
-import type { LogLine } from './host/messages.ts';
+import { type LogLine, NO_REGISTRY } from './host/messages.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
+import { limitWork, type WorkLimits } from './jail/cpu.ts';
 import type { Serves } from './keyed.ts';
 import type { Failure, RunOutcome } from './run-outcome.ts';
+
+/**
+ * Ours: a good bundle loads in 0.1 to 3 s of CPU time. A wait at its top level ends after the wall
+ * time, which leaves a loaded machine forty times as long as the work takes.
+ */
+const INTROSPECTION: WorkLimits = { cpuMs: 30_000, wallMs: 120_000 };
 
 /** One invocation, as a host needs it. */
 export type Invoke = {
@@ -31,7 +39,8 @@ export type InvokeOutcome = Exclude<RunOutcome, { type: 'manifests' }>;
 export type Introspect = {
   projectId: string;
   bundle: Bundle;
-  timeoutMs: number;
+  /** INTROSPECTION when absent. */
+  limits?: WorkLimits;
   onLine(line: LogLine): void;
   signal: AbortSignal;
 };
@@ -68,6 +77,10 @@ export function openHosts(options: HostsOptions): Hosts {
           invoke.bundle,
           invoke,
         );
+        if (await isOurFault(outcome, invoke.bundle)) {
+          host.kill('a bundle in its directory is damaged');
+          return DAMAGED;
+        }
         return outcome.type === 'manifests' ? NOT_ASKED : outcome;
       } finally {
         pool.release(host);
@@ -79,6 +92,20 @@ export function openHosts(options: HostsOptions): Hosts {
   };
 }
 
+/** A file that is no bundle, where a build has found one: unless its bytes are the build's. */
+async function isOurFault(outcome: RunOutcome, { path, sha256 }: Bundle): Promise<boolean> {
+  if (outcome.type !== 'failure' || outcome.message !== NO_REGISTRY) return false;
+  return (await hashOf(path)) !== sha256;
+}
+
+const DAMAGED: Failure = {
+  type: 'failure',
+  code: 'INTERNAL_ERROR',
+  name: '',
+  message: 'the bundle of the function is damaged on the runner',
+  stack: '',
+};
+
 /** A host answered a run with manifests: only a tenant's own words can do that. */
 const NOT_ASKED: Failure = {
   type: 'failure',
@@ -89,20 +116,24 @@ const NOT_ASKED: Failure = {
 };
 
 async function introspected(pool: HostPool, introspect: Introspect): Promise<Introspected> {
-  const { bundle, timeoutMs, onLine, signal } = introspect;
+  const { bundle, limits = INTROSPECTION, onLine, signal } = introspect;
   const host = await pool.fresh();
-  const over = AbortSignal.timeout(timeoutMs);
+  using limit = limitWork(() => host.cpuMs(), limits);
   try {
     const outcome = await host.run(
       { type: 'introspect', id: randomUUID(), bundle: bundle.sha256 },
       bundle,
-      { onLines: (lines) => lines.forEach(onLine), signal: AbortSignal.any([over, signal]) },
+      {
+        onLines: (lines) => lines.forEach(onLine),
+        signal: AbortSignal.any([limit.signal, signal]),
+      },
     );
     if (outcome.type === 'manifests') {
       return { ok: true, manifests: JSON.parse(outcome.json) };
     }
     if (outcome.type === 'aborted') {
-      const message = `the entry file did not finish loading within ${timeoutMs / 1_000} s`;
+      const why = limit.signal.reason as Error | undefined;
+      const message = `the load of the entry file ${why?.message ?? 'was aborted'}`;
       return { ok: false, code: 'TIMED_OUT', message };
     }
     const why = outcome.type === 'failure' ? outcome : NOT_ASKED;

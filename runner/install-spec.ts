@@ -1,23 +1,33 @@
 /**
  * What an installer is given in its jail: the machine's programs and libraries, the operator's
- * settings of npm, a proxy as its only way out, and one writable directory, the build's. No home,
- * no data directory: a package that names a file of this machine finds none.
+ * settings of npm, a proxy as its only way out, and two writable directories, the project's and its
+ * own. No home, no data directory: a package that names a file of this machine finds none. It may
+ * start no process: whatever a package or its settings name as a program, nothing runs.
  */
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { basename, delimiter, dirname, isAbsolute } from 'node:path';
 import type { Env } from '../proto/env.ts';
-import { afterInlet, INLET_PORT } from './jail/inlet.ts';
+import type { Place } from './build-place.ts';
+import type { InstallWay } from './install-way.ts';
+import { INLET_PORT } from './jail/inlet.ts';
 import type { At, JailSpec, Mount } from './jail/ladder.ts';
 import { programMounts } from './jail/libs.ts';
 import { settingsFiles } from './npm-settings.ts';
+import { OWN_KIND } from './runtime.ts';
 
-/** The build's directory: project/ and home/ are in it. */
-const BUILD = '/build';
+const PROJECT = '/build/project';
+const HOME = '/build/home';
+const SOCKET = '/build/out';
 const NODE = '/installer/bin/node';
-const SHELL = '/bin/sh';
-const USERCONFIG = '/installer/npmrc';
-const GLOBALCONFIG = '/installer/globalrc';
+/**
+ * A lock file of pnpm may name any directory of the jail as a package, and pnpm copies it into
+ * node_modules. Files of this name are never part of a package (npm-packlist), so the operator's
+ * tokens are not copied. Under Landlock no directory around the settings can be listed.
+ */
+const SETTINGS = '.npmrc';
+const USERCONFIG = `/installer/user/${SETTINGS}`;
+const GLOBALCONFIG = `/installer/global/${SETTINGS}`;
 /** Programs of the system, and its certificates. Names are looked up for it (install-way.ts). */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives', '/etc/ld.so.cache'];
 const TRUSTED = ['/etc/ssl', '/etc/pki'];
@@ -33,22 +43,43 @@ const TMP_BYTES = 256 * MIB;
 const FILE_BYTES = 512 * MIB;
 const FILES = 4_096;
 const PROCESSES = 512;
-/** Up to INLET_FD. */
-const INLET = ['ignore', 'ignore', 'ipc'] as const;
+/** Ours: of all of it. */
+const MEMORY_BYTES = 3072 * MIB;
+/** Where npm finds the machine's Node, when the runner is none. */
+const SYSTEM_PROGRAMS = ['/usr/local/bin', '/usr/bin', '/bin'];
+/** No program of the machine has this path. */
+const NO_PROGRAM = '/installer/none';
+/**
+ * Runs in the installer before it begins: what goes to the proxy's port goes out by the socket. A
+ * helper beside it would be a second process, which the jail does not have.
+ */
+const RELAY = `
+import { connect, createServer } from 'node:net';
+import { isMainThread } from 'node:worker_threads';
+if (isMainThread) {
+  const server = createServer((inner) => {
+    const outer = connect('${SOCKET}');
+    for (const [one, other] of [[inner, outer], [outer, inner]]) {
+      one.pipe(other).on('error', () => one.destroy());
+      one.on('close', () => other.destroy()).unref();
+    }
+  });
+  await new Promise((resolve) => server.listen(${INLET_PORT}, '127.0.0.1', resolve));
+  server.unref();
+}`;
 
 /** A program, or a script that our Node runs, with the package that it belongs to. */
 export type Installer = { file: string; args: string[] };
 
-type Place = {
-  /** The build's directory on this machine. */
-  build: string;
+type Around = {
+  place: Pick<Place, 'project' | 'home' | 'uid'>;
   env: Env;
-  /** Of the machine's loopback: the way out where the jail has no network of its own. */
-  localPort: number | undefined;
+  way: Pick<InstallWay, 'localPort' | 'socket'>;
 };
 
-export async function installSpec(installer: Installer, place: Place): Promise<JailSpec> {
-  const { build, env, localPort } = place;
+export async function installSpec(installer: Installer, around: Around): Promise<JailSpec> {
+  const { place, env, way } = around;
+  const { localPort, socket } = way;
   const file = await realpath(installer.file);
   const isSystem = file.startsWith('/usr/');
   const configs = configsOf(env);
@@ -60,30 +91,42 @@ export async function installSpec(installer: Installer, place: Place): Promise<J
     ...[...certificates, ...configs].filter(({ from }) => isAbsolute(from)),
   ].filter(({ from }) => existsSync(from));
   const real = mounts.map(async (mount) => ({ ...mount, from: await realpath(mount.from) }));
-  const command = (at: At): string[] => {
-    return [...(isSystem ? [] : [at(NODE)]), at(file), ...installer.args];
-  };
-  const starters = (at: At) => ({ shell: at(SHELL), node: at(NODE) });
-  const isOwnNetwork = localPort === undefined;
   const proxy = `http://127.0.0.1:${localPort ?? INLET_PORT}`;
   return {
-    argv: (at) => (isOwnNetwork ? afterInlet(starters(at), command(at)) : command(at)),
-    mounts: [...(await Promise.all(real)), { from: build, to: BUILD, writable: true }],
-    env: (at) => ({ ...environment(at, env, mounts), ...proxied(proxy) }),
-    cwd: `${BUILD}/project`,
+    argv: (at) => [...(isSystem ? [] : [at(NODE)]), at(file), ...installer.args],
+    mounts: [
+      ...(await Promise.all(real)),
+      { from: place.project, to: PROJECT, writable: true },
+      { from: place.home, to: HOME, writable: true },
+      ...(socket === undefined ? [] : [{ from: socket, to: SOCKET, writable: true }]),
+    ],
+    env: (at) => ({
+      ...environment(at, env, mounts),
+      ...proxied(proxy),
+      ...(socket === undefined ? {} : { NODE_OPTIONS: preload(RELAY) }),
+    }),
+    cwd: PROJECT,
     tmpBytes: TMP_BYTES,
-    limits: { dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
-    stdio: ['ignore', 'pipe', 'pipe', ...(isOwnNetwork ? INLET : [])],
+    limits: {
+      ...{ dataBytes: DATA_BYTES, memoryBytes: MEMORY_BYTES, fileBytes: FILE_BYTES },
+      ...{ files: FILES, processes: PROCESSES },
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
     nestedNamespaces: false,
-    hasChildren: true, // such as git
     setsModes: true,
-    ...(isOwnNetwork ? {} : { ports: [localPort] }),
+    uid: place.uid,
+    ...(localPort === undefined ? {} : { ports: [localPort] }),
   };
 }
 
+/** Without a space: Node splits the variable there. */
+function preload(script: string): string {
+  return `--import=data:text/javascript,${encodeURIComponent(script)}`;
+}
+
 /** What is printed, without the directories that only the jail, or only this machine, has. */
-export function withoutPaths(text: string, build: string): string {
-  const inside = [build, BUILD].flatMap((dir) => [`${dir}/project`, `${dir}/home`]);
+export function withoutPaths(text: string, place: Pick<Place, 'project' | 'home'>): string {
+  const inside = [place.project, place.home, PROJECT, HOME];
   return inside.reduce((said, dir) => said.replaceAll(`${dir}/`, '').replaceAll(dir, '.'), text);
 }
 
@@ -106,12 +149,12 @@ function environment(at: At, env: Env, mounts: readonly Mount[]): Record<string,
     return value === undefined ? [] : [[name, value] as const];
   });
   const isThere = (path: string): boolean => mounts.some(({ to }) => to === path);
-  const home = at(`${BUILD}/home`);
+  const home = at(HOME);
   return {
     ...Object.fromEntries(passed),
     ...(isThere(USERCONFIG) ? { npm_config_userconfig: at(USERCONFIG) } : {}),
     ...(isThere(GLOBALCONFIG) ? { npm_config_globalconfig: at(GLOBALCONFIG) } : {}),
-    PATH: [dirname(at(NODE)), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
+    PATH: [dirname(at(NODE)), ...(OWN_KIND === 'deno' ? SYSTEM_PROGRAMS : [])].join(delimiter),
     HOME: home,
     TMPDIR: home,
     CI: 'true',
@@ -120,6 +163,15 @@ function environment(at: At, env: Env, mounts: readonly Mount[]): Record<string,
     // else pnpm fetches and runs the version that package.json names, or refuses another manager's
     npm_config_manage_package_manager_versions: 'false',
     npm_config_package_manager_strict: 'false',
+    // a program may not start; these say so before it is tried
+    npm_config_ignore_scripts: 'true',
+    npm_config_allow_git: 'none', // of npm 11.10 and later
+    npm_config_git: NO_PROGRAM,
+    npm_config_script_shell: NO_PROGRAM,
+    npm_config_node_gyp: NO_PROGRAM,
+    npm_config_ignore_pnpmfile: 'true',
+    // a hard link to its store would be a file that another has, too
+    npm_config_package_import_method: 'copy',
     npm_config_logs_max: '0',
     npm_config_update_notifier: 'false',
   };

@@ -3,18 +3,21 @@
  * registries that the operator's npm settings name, wherever these are; through the operator's
  * proxy, where there is one. What else a lock file or a package's metadata names is not asked.
  */
-import type { ChildProcess } from 'node:child_process';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { RE2JS } from 're2js';
 import { cidrList } from '../proto/addresses.ts';
 import type { Env } from '../proto/env.ts';
 import type { Log } from '../proto/log.ts';
-import { patternOf, type Upstream, upstreamOf } from '../proto/proxies.ts';
+import { type Upstream, upstreamOf } from '../proto/proxies.ts';
 import type { BuildLog } from './build-log.ts';
+import type { Place } from './build-place.ts';
 import { BuildFailure } from './failure.ts';
 import { openEgress } from './jail/egress.ts';
-import { openInlet, takeInlet } from './jail/inlet.ts';
+import { openInlet } from './jail/inlet.ts';
 import type { Jail } from './jail/ladder.ts';
+import { giveTo } from './jail/launch.ts';
 import type { Route } from './jail/routes.ts';
 import { type NpmSettings, readNpmSettings } from './npm-settings.ts';
 
@@ -24,20 +27,21 @@ const REFUSALS_MAX = 20;
 export type InstallWay = AsyncDisposable & {
   /** Of the machine's loopback, where the jail has no network of its own. */
   localPort: number | undefined;
+  /** A socket, where it has. */
+  socket: string | undefined;
   /** Whether a closed address was asked for. */
   readonly isRefused: boolean;
-  /** Takes what leaves the jail of an installer that was just started. Rejects when it cannot. */
-  take(child: ChildProcess): Promise<void>;
 };
 
 /** Throws a BuildFailure when the operator's proxy is none. */
 export async function openInstallWay(options: {
   jail: Jail;
   env: Env;
-  lines: BuildLog;
+  place: Pick<Place, 'directory' | 'uid'>;
+  lines: Pick<BuildLog, 'line'>;
   log: Log;
 }): Promise<InstallWay> {
-  const { jail, env, lines, log } = options;
+  const { jail, env, place, lines, log } = options;
   const settings = await readNpmSettings(env);
   const told = new Set<string>();
   let isRefused = false;
@@ -53,28 +57,42 @@ export async function openInstallWay(options: {
     },
   });
   egress.steer({ routes: routesOf(settings) });
+  await using opening = new AsyncDisposableStack();
+  opening.defer(() => egress.close());
   const local = jail.hasOwnNetwork ? undefined : await openInlet(egress.handle);
-  const opened = new AsyncDisposableStack();
-  opened.defer(() => egress.close());
-  opened.defer(() => void local?.close());
+  opening.defer(() => void local?.close());
+  const socket = local ? undefined : await listen(place, egress.handle, opening);
+  const opened = opening.move();
   return {
     localPort: local && (local.address() as AddressInfo).port,
+    socket,
     get isRefused() {
       return isRefused;
-    },
-    async take(child) {
-      if (local) return;
-      const inlet = await takeInlet(child, egress.handle);
-      opened.defer(() => void inlet.close());
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
+/** A socket file that the build's jails may use. */
+async function listen(
+  { directory, uid }: Pick<Place, 'directory' | 'uid'>,
+  serve: (socket: Socket) => void,
+  opening: AsyncDisposableStack,
+): Promise<string> {
+  const path = join(directory, 'out');
+  const server = createServer(serve);
+  opening.defer(() => void server.close()); // the file goes with it
+  await once(server.listen(path), 'listening');
+  if (uid !== undefined) giveTo(uid, path);
+  return path;
+}
+
 /** As npm and pnpm choose a proxy. */
 function routesOf({ proxy, plainProxy, noProxy }: NpmSettings): Route[] {
   const domains = noProxy.map((domain) => `(?:^|\\.)${RE2JS.quote(domain)}$`).join('|');
-  const straight = domains === '' ? [] : [{ pattern: patternOf(domains) }];
+  const named = RE2JS.compile(domains, RE2JS.CASE_INSENSITIVE);
+  const pattern = { find: (host: string) => named.matcher(host).find() };
+  const straight = domains === '' ? [] : [{ pattern }];
   if (proxy !== undefined) return [...straight, { via: upstreamNamed(proxy) }];
   if (plainProxy === undefined) return [];
   return [...straight, { isPlain: true, via: upstreamNamed(plainProxy) }];

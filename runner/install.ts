@@ -1,27 +1,28 @@
 /**
  * Installs what a project depends on, into the project's directory: from its lock file, else from
- * package.json's ranges. Nothing of a package runs (scripts are off), and it is jailed all the
- * same: a package's metadata may name files of this machine, or addresses of its network. The
- * registry is the operator's, whatever the archive says. All of it ends with the signal, or with
- * the runner.
+ * package.json's ranges. No program runs but the installer, in a jail where none can start, since
+ * a package's metadata may name files of this machine, or addresses of its network. The registry is
+ * the operator's, whatever the archive says. All of it ends with the signal, or with the runner.
  */
-import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { Env } from '../proto/env.ts';
 import type { Log } from '../proto/log.ts';
 import type { BuildLog } from './build-log.ts';
-import { fromDeno, jsrAdvice } from './deno-project.ts';
+import type { Place } from './build-place.ts';
+import { jsrAdvice } from './deno-project.ts';
 import { BuildFailure } from './failure.ts';
+import { readSlowly } from './flow.ts';
 import { type Installer, installSpec, withoutPaths } from './install-spec.ts';
 import { openInstallWay } from './install-way.ts';
-import type { Installed } from './installed.ts';
-import { isThere, npm, pnpm } from './installers.ts';
+import type { Installed, Kept } from './installed.ts';
+import { npm, pnpm } from './installers.ts';
 import type { Jail } from './jail/ladder.ts';
-import { dropSdk, readProject } from './package-json.ts';
+import type { Reading } from './read-build.ts';
 
 export type Install = {
-  /** The build's directory: the project is in project/, home/ is the installer's. */
-  directory: string;
+  place: Place;
   projectId: string;
   jail: Jail;
   /** The operator's environment. */
@@ -31,6 +32,8 @@ export type Install = {
   /** The runner's own. */
   ownLog: Log;
   signal: AbortSignal;
+  /** Reads the project again, after a lock file was made. */
+  reread(): Promise<Reading>;
 };
 
 /** `ofJsr`: names of packages of jsr among the dependencies. */
@@ -40,45 +43,49 @@ const MEND = 'mend what the build log says and publish again';
 const CLOSED =
   'an address that the build log names is closed to builds: take the package from a registry, ' +
   'or put its tarball into the project';
+/** Ours: of one line; the rest of it is dropped. */
+const LINE_MAX_BYTES = 4_096;
 
-/** Throws a BuildFailure that says what the author, or the operator, has to do. */
-export async function install(options: Install): Promise<void> {
-  const { directory, log, env } = options;
-  const root = join(directory, 'project');
-  const ofJsr = await fromDeno(root, options);
-  const project = await readProject(root);
-  if (project === undefined) return log.line('info', 'no package.json: nothing to install');
-  const locks = await lockFiles(root);
-  const isDropped = await dropSdk(root, project, locks.npm);
-  if (isDropped) log.line('info', '"tabern" is supplied by the service: it is not installed');
-  if (project.dependencies.length === 0) return log.line('info', 'no dependencies to install');
-  if (!locks.npm && !locks.pnpm) {
+/**
+ * Gives what to keep under which key, when the build is over. Throws a BuildFailure that says what
+ * the author, or the operator, has to do.
+ */
+export async function install(
+  wanted: NonNullable<Reading['install']>,
+  options: Install,
+): Promise<Kept | undefined> {
+  const { place, projectId, installed, log, env } = options;
+  const asked = { ...options, ofJsr: wanted.ofJsr };
+  let { key } = wanted;
+  if (!wanted.npm && !wanted.pnpm) {
     log.line('warn', 'no package-lock.json or pnpm-lock.yaml: newest versions in range are used');
-    await done(await npm(env, 'lock'), { ...options, ofJsr });
+    await run(await npm(env, 'lock'), asked);
+    key = (await options.reread()).install?.key;
   }
-  const isPnpm = locks.pnpm && !locks.npm;
-  const command = isPnpm ? await pnpm(env, !isDropped) : await npm(env, 'ci');
-  await again(command, { ...options, ofJsr });
+  const isPnpm = wanted.pnpm && !wanted.npm;
+  const command = isPnpm ? await pnpm(env, !wanted.isDropped) : await npm(env, 'ci');
+  const kept = key && { projectId, key: withCommand(key, command) };
+  const before = kept && (await installed.take(kept, place.project));
+  if (before) {
+    log.line('info', 'the lock file is as before: dependencies are of an earlier build');
+    return before;
+  }
+  await run(command, asked);
+  return kept || undefined;
 }
 
-/** What the lock file says, from an earlier build of the project or by the installer. */
-async function again(command: Installer, options: Asked): Promise<void> {
-  const { directory, projectId, installed, log } = options;
-  const root = join(directory, 'project');
-  const key = await installed.keyOf(root, [command.file, ...command.args]);
-  if (key !== undefined && (await installed.use(projectId, key, root))) {
-    return log.line('info', 'the lock file is as before: dependencies are of an earlier build');
-  }
-  await done(command, options);
-  if (key !== undefined) await installed.keep(projectId, key, root);
+function withCommand(key: string, { file, args }: Installer): string {
+  return createHash('sha256')
+    .update(JSON.stringify([key, file, args]))
+    .digest('hex');
 }
 
-async function done(command: Installer, options: Asked): Promise<void> {
+async function run(command: Installer, options: Asked): Promise<void> {
   const { log, ofJsr } = options;
   const words = `${basename(command.file)} ${command.args.join(' ')}`;
   log.line('info', `installing dependencies: ${words}`);
   const started = performance.now();
-  const { code, isRefused } = await run(command, options);
+  const { code, isRefused } = await ran(command, options);
   if (code !== 0) {
     const otherwise = ofJsr.length > 0 ? jsrAdvice(ofJsr) : MEND;
     const advice = isRefused ? CLOSED : otherwise;
@@ -87,45 +94,52 @@ async function done(command: Installer, options: Asked): Promise<void> {
   log.line('info', `installed in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
 }
 
-async function lockFiles(root: string): Promise<{ npm: boolean; pnpm: boolean }> {
-  const exists = (name: string) => isThere(join(root, name));
-  const [lock, shrinkwrap, pnpm] = await Promise.all(
-    ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml'].map(exists),
-  );
-  return { npm: lock === true || shrinkwrap === true, pnpm: pnpm === true };
-}
-
 type Ran = { code: number | null; isRefused: boolean };
 
 /** How it ended; what it prints goes to the build's log as it comes. */
-async function run(installer: Installer, options: Install): Promise<Ran> {
-  const { directory, jail, env, signal, log, ownLog } = options;
-  await using way = await openInstallWay({ jail, env, lines: log, log: ownLog });
-  const { localPort } = way;
-  const spec = await installSpec(installer, { build: directory, env, localPort });
+async function ran(installer: Installer, options: Install): Promise<Ran> {
+  const { place, jail, env, signal, log, ownLog } = options;
+  await using way = await openInstallWay({ jail, env, place, lines: log, log: ownLog });
+  const spec = await installSpec(installer, { place, env, way });
   signal.throwIfAborted();
   const { child, exited, kill } = jail.launch(spec);
   signal.addEventListener('abort', kill, { once: true });
-  const taken = way.take(child).catch((error: Error) => {
-    kill();
-    return error;
-  });
-  const read = async (stream: NodeJS.ReadableStream | null, level: 'log' | 'warn') => {
-    if (stream === null) return;
-    for await (const line of createInterface({ input: stream })) {
-      const text = withoutPaths(line, directory);
+  const said = (['stdout', 'stderr'] as const).map((name) => {
+    const level = name === 'stdout' ? 'log' : 'warn';
+    return eachLine(child[name], (line) => {
+      const text = withoutPaths(line, place);
       if (text.trim() !== '' && !isNoise(text)) log.line(level, text);
-    }
-  };
-  // not the child's close: it does not come when its channel was closed from here
-  const said = [read(child.stdout, 'log'), read(child.stderr, 'warn')];
+    });
+  });
   const { code } = await exited;
   await Promise.all(said);
-  const problem = await taken;
   signal.removeEventListener('abort', kill);
   signal.throwIfAborted();
-  if (problem) throw problem;
   return { code, isRefused: way.isRefused };
+}
+
+/** Resolves at the end. Of a line that is too long the beginning. */
+function eachLine(stream: Readable | null, take: (line: string) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (stream === null) return Promise.resolve();
+  let held = '';
+  const add = (text: string): void => {
+    if (held.length < LINE_MAX_BYTES) held += text.slice(0, LINE_MAX_BYTES - held.length);
+  };
+  readSlowly(stream, (chunk) => {
+    const [first = '', ...more] = chunk.toString('utf8').split('\n');
+    add(first);
+    for (const line of more) {
+      take(held);
+      held = '';
+      add(line);
+    }
+  });
+  stream.on('close', () => {
+    take(held);
+    resolve();
+  });
+  return promise;
 }
 
 /** What npm says about the operator's own settings, and of log files that are gone by then. */

@@ -1,28 +1,16 @@
 /**
  * What installs have put into node_modules, kept for the next build of the same project with the
- * same lock file. An entry is whole or it is not there: it is made aside and renamed. Its files are
- * hard links of a build's, so keeping and using one moves no bytes; nothing ever writes to them.
+ * same lock file. An entry is moved into a build and back again, whole, by a rename: nothing of it
+ * is opened, walked or changed here, since whatever lies in it is a tenant's. Only jails read it.
  *
  * Of one project alone: what a project brought here, no other can meet. Only what a lock file fixes
  * is kept, never a package out of the project's own files, and never what a script made.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import {
-  copyFile,
-  link,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  rmdir,
-  symlink,
-  utimes,
-} from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { lstat, mkdir, readdir, rename, rmdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../proto/log.ts';
+import { removeTree } from './remove.ts';
 
 /** Ours: with the lock files of two branches, a project has both at hand. */
 const OF_PROJECT_MAX = 2;
@@ -32,14 +20,8 @@ const TOTAL_MAX_BYTES = 10 * 1024 ** 3;
 const ENTRY_MAX_BYTES = 1024 ** 3;
 /** Ours: as for bundles. */
 const UNUSED_MS = 7 * 24 * 3_600_000;
-/** Changes when what an entry means does. */
-const FORMAT = 1;
 /** Part of the name of an entry: it need not be measured again. */
 const ENTRY = /^[0-9a-f]{64}-(\d+)$/;
-const LOCKS = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml'];
-/** In package.json or a lock file: a package out of the project's files, which no key covers. */
-const OWN_FILES = /\b(?:file|link|portal|workspace):|"link":\s*true|"workspaces":/;
-
 type Limits = { ofProjectMax: number; totalMaxBytes: number; entryMaxBytes: number };
 const LIMITS: Limits = {
   ofProjectMax: OF_PROJECT_MAX,
@@ -47,13 +29,20 @@ const LIMITS: Limits = {
   entryMaxBytes: ENTRY_MAX_BYTES,
 };
 
+/** Whose, and named by what decides it. Both are names of files. */
+export type Kept = { projectId: string; key: string };
+
 export type Installed = {
-  /** Names what an install of this project gives; undefined when the lock file does not fix it. */
-  keyOf(root: string, installer: readonly string[]): Promise<string | undefined>;
-  /** Puts node_modules into root. False when it has none, or cannot; then root has none either. */
-  use(projectId: string, key: string, root: string): Promise<boolean>;
-  /** Keeps root's node_modules, and removes what is beyond the limits. Never rejects. */
-  keep(projectId: string, key: string, root: string): Promise<void>;
+  /**
+   * Moves node_modules into root. Undefined when there is none, or it cannot; then root has none
+   * either.
+   */
+  take(kept: Kept, root: string): Promise<Kept | undefined>;
+  /**
+   * Moves root's node_modules, of so many bytes, back or here for the first time, and removes what
+   * is beyond the limits. Never rejects.
+   */
+  keep(kept: Kept, root: string, bytes: number): Promise<void>;
 };
 
 type Entry = { path: string; project: string; bytes: number; usedAt: number };
@@ -61,11 +50,12 @@ type Store = { dir: string; aside: () => string; now: () => number; limits: Limi
 
 export async function openInstalled(options: {
   dir: string;
-  now: () => number;
+  /** Compared with times of files. */
+  now?: () => number;
   log: Log;
   limits?: Partial<Limits>;
 }): Promise<Installed> {
-  const { dir, now, log } = options;
+  const { dir, now = Date.now, log } = options;
   const asides = join(dir, 'aside');
   const store: Store = {
     dir,
@@ -73,54 +63,61 @@ export async function openInstalled(options: {
     aside: () => join(asides, randomUUID()),
     limits: { ...LIMITS, ...options.limits },
   };
-  await rm(asides, { recursive: true, force: true }); // of a runner that died
+  await removeTree(asides); // of a runner that died
   await mkdir(asides, { recursive: true, mode: 0o700 });
   await sweep(store);
   return {
-    keyOf,
-    async use(projectId, key, root) {
+    async take(kept, root) {
       try {
-        return await use(store, { home: join(dir, projectId), key, root });
+        return (await take(store, kept, root)) ? kept : undefined;
       } catch (error) {
-        log.warn({ err: error, projectId }, 'installed packages cannot be used again');
-        await rm(join(root, 'node_modules'), { recursive: true, force: true });
-        return false;
+        log.warn({ err: error, projectId: kept.projectId }, 'installed packages cannot be used');
+        await removeTree(join(root, 'node_modules'));
+        return undefined;
       }
     },
-    async keep(projectId, key, root) {
+    async keep(kept, root, bytes) {
       try {
-        await keep(store, { home: join(dir, projectId), key, root });
+        await keep(store, kept, { root, bytes });
       } catch (error) {
-        log.warn({ err: error, projectId }, 'installed packages cannot be kept');
+        log.warn({ err: error, projectId: kept.projectId }, 'installed packages cannot be kept');
       }
     },
   };
 }
 
-type Wanted = { home: string; key: string; root: string };
-
-async function use({ now }: Store, { home, key, root }: Wanted): Promise<boolean> {
+async function take({ dir }: Store, { projectId, key }: Kept, root: string): Promise<boolean> {
+  const home = join(dir, projectId);
   const names = (await readdir(home).catch(orMissing)) ?? [];
   const name = names.find((one) => one.startsWith(`${key}-`));
   if (name === undefined) return false;
-  await linkTree(join(home, name), join(root, 'node_modules'));
-  const seconds = now() / 1_000;
-  await utimes(join(home, name), seconds, seconds).catch(orMissing);
-  return true;
+  // another build may have been first
+  const found = await rename(join(home, name), join(root, 'node_modules')).then(
+    () => true,
+    orMissing,
+  );
+  return found === true;
 }
 
-async function keep(store: Store, { home, key, root }: Wanted): Promise<void> {
+async function keep(
+  store: Store,
+  { projectId, key }: Kept,
+  { root, bytes }: { root: string; bytes: number },
+): Promise<void> {
+  if (bytes > store.limits.entryMaxBytes) return;
   const made = store.aside();
   try {
-    const bytes = await linkTree(join(root, 'node_modules'), made);
-    if (bytes > store.limits.entryMaxBytes) return;
+    await rename(join(root, 'node_modules'), made);
+    // from here on nobody else can reach it
+    if (!(await lstat(made)).isDirectory()) throw new Error('node_modules is no directory');
     const seconds = store.now() / 1_000;
     await utimes(made, seconds, seconds);
+    const home = join(store.dir, projectId);
     await mkdir(home, { recursive: true, mode: 0o700 });
     await rename(made, join(home, `${key}-${bytes}`)).catch(orThere);
     await sweep(store);
   } finally {
-    await rm(made, { recursive: true, force: true });
+    await removeTree(made);
   }
 }
 
@@ -138,50 +135,8 @@ async function sweep(store: Store): Promise<void> {
     if (!isTooMuch && usedAt >= store.now() - UNUSED_MS) continue;
     const gone = store.aside();
     await rename(path, gone).catch(orMissing); // who begins to use it now finds nothing, not half
-    await rm(gone, { recursive: true, force: true, maxRetries: 3 });
+    await removeTree(gone);
     await rmdir(join(store.dir, project)).catch(orLeft);
-  }
-}
-
-/** Of all that decides what is installed: package.json, the lock, who installs, and where. */
-async function keyOf(root: string, installer: readonly string[]): Promise<string | undefined> {
-  const files = ['package.json', ...LOCKS].map((name) =>
-    readFile(join(root, name), 'utf8').catch(orNoFile),
-  );
-  const [project, ...locks] = await Promise.all(files);
-  const texts = [project, ...locks];
-  if (project === undefined || locks.every((lock) => lock === undefined)) return undefined;
-  if (texts.some((text) => text !== undefined && OWN_FILES.test(text))) return undefined;
-  const place = [process.platform, process.arch, process.version];
-  const what = JSON.stringify([FORMAT, place, installer, texts.map((text) => text ?? null)]);
-  return createHash('sha256').update(what).digest('hex');
-}
-
-/** Makes the tree at `to`, of hard links. Gives its size in bytes. */
-async function linkTree(from: string, to: string): Promise<number> {
-  await mkdir(to);
-  const entries = await readdir(from, { withFileTypes: true });
-  const sizes = entries.map(async (entry) => {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) return linkTree(source, target);
-    if (entry.isSymbolicLink()) {
-      await symlink(await readlink(source), target);
-      return 0;
-    }
-    await linkFile(source, target);
-    return (await lstat(target)).size;
-  });
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
-}
-
-/** A copy where a link is refused. */
-async function linkFile(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
-    await copyFile(from, to);
   }
 }
 

@@ -15,7 +15,7 @@ const REQUEST_TIMEOUT_MS = 1_800_000;
 
 /** As much of a relay as is used here. */
 export type Serves = {
-  serve(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
 };
 
 export type Upgrade = { request: IncomingMessage; socket: Socket; head: Buffer; url: URL };

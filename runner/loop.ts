@@ -3,12 +3,13 @@
  * again until told to stop. Core unreachable: it keeps trying, with a growing pause. A superseded
  * instance leases nothing more, for good.
  */
-import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
-import { type Held, isSuperseded, type Leases } from './leases.ts';
+import type { Held, Leases } from './leases.ts';
+import { isSuperseded } from './renewals.ts';
 import { inSpan } from './work-span.ts';
 
 /** Source: LeaseWorkRequest.wait_ms. */
@@ -86,7 +87,6 @@ async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
     return { work: one, foretold: foretell?.(one), held: leases.hold(one.leaseId) };
   });
   leases.take(work.map(({ leaseId }) => leaseId));
-  await turn(); // its word leaves before the work takes the processor for a millisecond
   return offered;
 }
 

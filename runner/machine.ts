@@ -4,6 +4,7 @@
 import { basename, join } from 'node:path';
 import type { Log } from '../proto/log.ts';
 import type { Metrics } from '../proto/metrics.ts';
+import { bootId, openCacheDir } from './cache.ts';
 import { openEncoder } from './chrome/encoder.ts';
 import { type Engines, findEngines } from './chrome/find.ts';
 import { type Chrome, launchChrome } from './chrome/launch.ts';
@@ -20,7 +21,7 @@ import { watchPool } from './metrics.ts';
 import { openOutlet } from './outlet.ts';
 import { openRecordings, type Recordings } from './recordings.ts';
 import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from './runtime.ts';
-import { isAlive } from './sweep.ts';
+import { isAlive, sweepTemp } from './sweep.ts';
 import { SessionUnfit } from './unfit.ts';
 
 /** What the operator must mend; its message is the line that is printed. */
@@ -60,6 +61,9 @@ export async function openMachine(options: {
   const { config, log, metrics, runDir, closing } = options;
   const { allow, dataDir } = config;
   if (OWN_KIND === 'deno' && config.sandbox !== 'none') throw new OperatorError(NO_JAIL_UNDER_DENO);
+  const cacheDir = join(dataDir, 'cache');
+  await sweepTemp();
+  await openCacheDir(cacheDir, { log, boot: bootId() });
   const cgroups = await openGroups({ owner: basename(runDir), isAlive, log });
   const groups = 'why' in cgroups ? undefined : cgroups;
   const jail = await openJail({ sandbox: config.sandbox, log, tmpDir: runDir, groups });
@@ -74,7 +78,7 @@ export async function openMachine(options: {
   }
   log.info({ engine: runtime.kind, version: runtime.version }, 'what runs functions');
   const engines = await findEngines({
-    cacheDir: join(dataDir, 'cache', 'chromium'),
+    cacheDir: join(cacheDir, 'chromium'),
     log,
     ...(config.chrome === undefined ? {} : { program: config.chrome }),
     shellOnly: !jail.hasUnixSockets,
@@ -91,7 +95,7 @@ export async function openMachine(options: {
     return await launchChrome({
       ...common,
       engine,
-      egress: openEgress({ allow, log }),
+      egress: openEgress({ allow, log, isBrowser: true }),
       ...wanted,
     });
   };

@@ -8,16 +8,15 @@
  * one line says what.
  */
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { Fault } from '../proto/errors.ts';
 import type { Work } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { Channel } from '../proto/grpc.ts';
 import { type Log, openLog } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import { type Clients, remoteClients } from '../proto/services.ts';
+import { steadyClock } from '../proto/steady-clock.ts';
 import { endTracing, startTracing } from '../proto/trace.ts';
 import { runBuild } from './build.ts';
 import { openBundles } from './bundles.ts';
@@ -25,21 +24,23 @@ import { ChromeNotFound } from './chrome/find.ts';
 import { type Config, readConfig } from './config.ts';
 import { openDoor } from './door.ts';
 import { openExtensions } from './extensions.ts';
-import { openFilters } from './filters.ts';
 import { takeHanded } from './handed.ts';
 import { openInstalled } from './installed.ts';
 import { runInvocation } from './invocation.ts';
 import { closeInherited } from './jail/inherited.ts';
 import { JailError } from './jail/ladder.ts';
+import { openLeaseThread } from './lease-worker.ts';
 import { openLeases } from './leases.ts';
 import { workLoop } from './loop.ts';
 import { type Machine, OperatorError, openMachine } from './machine.ts';
 import { runnerMetrics } from './metrics.ts';
 import { followNews } from './news.ts';
+import { removeTree } from './remove.ts';
 import { isPassing } from './run-log.ts';
 import { runnerId } from './runner-id.ts';
 import { CONNECT_MS, IDLE_MS } from './session-life.ts';
 import { runSession } from './session-work.ts';
+import { settingsDeps } from './settings.ts';
 import { makeRunDir, sweepRuns } from './sweep.ts';
 
 /** EX_CONFIG: nothing that a restart mends. */
@@ -92,10 +93,10 @@ async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
   const gone = await sweepRuns(runRoot);
   if (gone.length > 0) log.info({ runs: gone.length }, 'cleaned up after runners that died');
   const runDir = await makeRunDir(runRoot);
-  closing.defer(() => rm(runDir, { recursive: true, force: true, maxRetries: 5 }));
+  closing.defer(() => removeTree(runDir));
   checkPathLength(runDir);
 
-  const channel = closing.use(new Channel(config.core, credentialsFor(config.core)));
+  const channel = closing.use(new Channel(config.core));
   const core: Core = {
     clients: remoteClients(channel),
     call: { metadata: { authorization: `Bearer ${config.token}` } },
@@ -115,39 +116,41 @@ async function lease(options: {
   const { config, log, ends, core, machine } = options;
   const { chromes, engines, hosts, jail, recordings, runDir } = machine;
   const cacheDir = join(config.dataDir, 'cache');
-  const now = Date.now;
-  const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles'), now });
-  const extensions = await openExtensions({ ...core, dir: join(cacheDir, 'extensions'), now });
-  const installed = await openInstalled({ dir: join(cacheDir, 'installs'), now, log });
-  const runner = { runnerId: await runnerId(config.dataDir), instanceId: randomUUID() };
+  const bundles = await openBundles({ ...core, dir: join(cacheDir, 'bundles') });
+  const extensions = await openExtensions({ ...core, dir: join(cacheDir, 'extensions') });
+  const installed = await openInstalled({ dir: join(cacheDir, 'installs'), log });
+  const runner = { runnerId: runnerId(config.dataDir, log), instanceId: randomUUID() };
   await using door = await openDoor({ where: config.listen ?? join(runDir, 'door.sock'), log });
   takeHanded(door);
   const self = { ...runner, address: door.address };
   const leaseMs = await register(core, self, { log, ends });
   if (leaseMs === undefined) return;
   const over = new AbortController();
-  const superseded = new AbortController();
-  const asked = AbortSignal.any([ends.asked, superseded.signal]);
-  const stopped = AbortSignal.any([ends.stopped, superseded.signal]);
-  const own = { ...core, runner, log, onSuperseded: () => superseded.abort() };
-  const { isBrowserFailing } = machine;
-  const ofLeases = { leaseMs, now, isBrowserFailing, stopped, signal: over.signal };
-  const leases = openLeases({ ...own, ...ofLeases });
-  const {
-    jail: { level: sandbox },
-    cgroups,
-  } = machine;
-  log.info({ ...runner, sandbox, cgroups }, 'runner is ready');
+  /** No work can go on here; its reason says why. */
+  const failed = new AbortController();
+  const asked = AbortSignal.any([ends.asked, failed.signal]);
+  const stopped = AbortSignal.any([ends.stopped, failed.signal]);
+  const own = { ...core, runner, log, onSuperseded: () => failed.abort(new SupersededError()) };
+  await using leases = openLeases({
+    ...own,
+    openThread: (listener) => openLeaseThread({ config, runner, leaseMs }, listener),
+    isBrowserFailing: machine.isBrowserFailing,
+    onFailed: (error) => failed.abort(error),
+    stopped,
+  });
+  const { cgroups } = machine;
+  log.info({ ...runner, sandbox: jail.level, cgroups }, 'runner is ready');
 
   const news = followNews({ ...own, leases, door, signal: over.signal });
   const shared = { ...own, leases, signal: asked };
   const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
-  const filters = openFilters({ lists: config.adLists, now });
-  const browsers = { proxy: config.proxy, filters };
+  const browsers = settingsDeps(config);
   const ofInvocations = { engine: engines.invocations.kind, bundles, hosts };
   const ofSessions = { engine: engines.sessions.kind, times, ending: asked };
   const shown = { recordings, extensions, browsers };
-  const browsing = { ...core, ...shown, chromes, door, runDir, log, now, stopped };
+  const browsing = () => {
+    return { ...core, ...shown, chromes, door, runDir, log, now: steadyClock(), stopped };
+  };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
     workLoop({
@@ -159,7 +162,7 @@ async function lease(options: {
         item?.$case === 'invocation' ? door.expect(item.value.signingKey) : undefined,
       async run({ leaseId, item }: Work, held) {
         if (item?.$case !== 'invocation') return;
-        await runInvocation(item.value, leaseId, { ...browsing, ...ofInvocations, ...held });
+        await runInvocation(item.value, leaseId, { ...browsing(), ...ofInvocations, ...held });
       },
     }),
     workLoop({
@@ -168,7 +171,7 @@ async function lease(options: {
       max: config.sessionsMax,
       async run({ leaseId, item }: Work, held) {
         if (item?.$case !== 'session') return;
-        await runSession(item.value, leaseId, { ...browsing, ...ofSessions, ...held });
+        await runSession(item.value, leaseId, { ...browsing(), ...ofSessions, ...held });
       },
     }),
     workLoop({
@@ -185,8 +188,8 @@ async function lease(options: {
     }),
   ]);
   over.abort();
-  await Promise.all([leases.renewing, news]);
-  if (superseded.signal.aborted) throw new SupersededError();
+  await news;
+  failed.signal.throwIfAborted();
 }
 
 /** The lease's time; undefined when the end came first. */
@@ -208,11 +211,6 @@ async function register(
     }
   }
   return undefined;
-}
-
-/** A socket file is guarded by its mode; what crosses a network carries a token and needs TLS. */
-function credentialsFor(address: string): ChannelCredentials {
-  return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
 }
 
 function listenForEnd(log: Log): Ends {

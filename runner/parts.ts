@@ -20,6 +20,13 @@ import { type SessionParams, type SettingsDeps, sessionSettings } from './settin
 import { SessionUnfit } from './unfit.ts';
 import { uploads } from './uploads.ts';
 
+/** Ours: more unreachable hosts than a person reads about. */
+const REFUSALS_MAX = 100;
+
+/** Chrome's own requests, which no flag prevents: no page of the user has sent them. */
+const CHROMES_OWN =
+  /\b(update\.googleapis|content-autofill\.googleapis|accounts\.google|clients\d?\.google)\.com\b/;
+
 /** What invocations and sessions say of the session alike. */
 export type SessionNeeds = Pick<
   SessionWork & InvocationWork,
@@ -56,6 +63,7 @@ export type Parts = {
 
 export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
   const { log, recordings } = deps;
+  const { projectId } = work;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
   const { logSession = true, recordSession = true } = params.browserSettings ?? {};
   const logs = logSession ? sessionLogs({ ...deps, sessionId: work.sessionId }) : undefined;
@@ -68,14 +76,15 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
     open: [
       settings.open,
       limits(warn),
+      refusals(warn),
       downloads({ ...deps, warn }),
       ...(logs ? [endingLast(logs.open)] : []),
-      ...(recordSession && recordings ? [recording({ ...deps, recordings })] : []),
+      ...(recordSession && recordings ? [recording({ ...deps, projectId, recordings, warn })] : []),
       uploads(),
       async (chrome) => openLiveView(chrome, deps),
     ],
     async wanted(signal) {
-      const extension = await extensionOf(work, params, deps, signal);
+      const extension = await extensionOf(work, params, { ...deps, warn }, signal);
       // only full Chromium loads one, whatever was asked for
       return extension ? { ...settings.wanted, engine: 'chromium', extension } : settings.wanted;
     },
@@ -93,6 +102,20 @@ function limits(warn: Parts['warn']): OpenPart {
   };
 }
 
+/** Warns of each host that could not be reached, with the reason that no net error has. */
+function refusals(warn: Parts['warn']): OpenPart {
+  return async (chrome) => {
+    const told = new Set<string>();
+    chrome.egress.onRefusal(({ why, error }) => {
+      const isAsked = error === 'BLOCKED_BY_CLIENT'; // the session's own filter list
+      if (isAsked || CHROMES_OWN.test(why) || told.has(why) || told.size >= REFUSALS_MAX) return;
+      told.add(why);
+      warn(why);
+    });
+    return { end: async () => undefined };
+  };
+}
+
 /** What the others, and the save of the context, say at their end still stands in the log. */
 function endingLast(log: OpenPart): OpenPart {
   return async (chrome) => {
@@ -101,11 +124,14 @@ function endingLast(log: OpenPart): OpenPart {
   };
 }
 
-/** What its Chrome loads. Throws SessionUnfit for one that was deleted before it could. */
+/**
+ * What its Chrome loads; warns of an extension that must not be loaded. Throws SessionUnfit for one
+ * that was deleted before it could.
+ */
 async function extensionOf(
   { extension: wanted }: SessionNeeds,
   { extensionId, browserSettings }: SessionParams,
-  { extensions }: PartsDeps,
+  { extensions, warn }: PartsDeps & Pick<Parts, 'warn'>,
   signal: AbortSignal,
 ): Promise<TakeOptions['extension']> {
   const isNamed = extensionId !== undefined || browserSettings?.extensionId !== undefined;
@@ -114,5 +140,8 @@ async function extensionOf(
     return undefined;
   }
   if (extensions === undefined) throw new SessionUnfit('extensions are not loaded here');
-  return { id: wanted.extensionId, dir: await extensions.get(wanted, signal) };
+  const found = await extensions.get(wanted, signal);
+  if ('dir' in found) return { id: wanted.extensionId, dir: found.dir };
+  warn(`extensionId: the extension is not loaded: ${found.refused}`);
+  return undefined;
 }

@@ -3,8 +3,9 @@
  * they take; the first that matches wins. A managed proxy that this machine has not is a warning,
  * never an error: the session leaves straight then, and says so. Pure. Source: reference.md 1.2.1.
  */
-import { patternOf, type Upstream, upstreamOf } from '../proto/proxies.ts';
+import { type Upstream, upstreamOf } from '../proto/proxies.ts';
 import type { Route } from './jail/routes.ts';
+import type { SessionPatterns } from './patterns.ts';
 
 export type ProxyPlan = { routes: Route[]; warnings: string[] };
 
@@ -25,23 +26,29 @@ type Entry = {
  * `pool`: the operator's proxy, for entries that name none of their own. Throws at what core has
  * not let through: to leave it out would be to leave straight.
  */
-export function planOf(proxies: unknown, pool: Upstream | undefined): ProxyPlan {
+export function planOf(
+  proxies: unknown,
+  pool: Upstream | undefined,
+  patternOf: SessionPatterns,
+): ProxyPlan {
   const entries = proxies === true ? [{ type: 'browserbase' }] : proxies;
   const plan: ProxyPlan = { routes: [], warnings: [] };
   if (!Array.isArray(entries)) return plan;
   const warnings = new Set<string>();
-  for (const entry of entries as Entry[]) plan.routes.push(routeOf(entry, pool, warnings));
+  for (const entry of entries as Entry[]) {
+    const { domainPattern } = entry;
+    const pattern = typeof domainPattern === 'string' ? { pattern: patternOf(domainPattern) } : {};
+    plan.routes.push({ ...pattern, ...wayOf(entry, pool, warnings) });
+  }
   return { ...plan, warnings: [...warnings] };
 }
 
-function routeOf(entry: Entry, pool: Upstream | undefined, warnings: Set<string>): Route {
-  const { domainPattern } = entry;
-  const pattern = typeof domainPattern === 'string' ? { pattern: patternOf(domainPattern) } : {};
-  if (entry.type === 'none') return pattern;
-  if (entry.type === 'external') return { ...pattern, via: ownProxy(entry) };
+function wayOf(entry: Entry, pool: Upstream | undefined, warnings: Set<string>): Route {
+  if (entry.type === 'none') return {};
+  if (entry.type === 'external') return { via: ownProxy(entry) };
   if (pool === undefined) warnings.add(NO_POOL);
   else if (entry.geolocation !== undefined) warnings.add(NO_GEOLOCATION);
-  return pool === undefined ? pattern : { ...pattern, via: pool };
+  return pool === undefined ? {} : { via: pool };
 }
 
 function ownProxy({ server, username, password }: Entry): Upstream {

@@ -21,7 +21,13 @@ const BLANK_MS = 300;
 /** Ours: how long the end of a session waits for core to know of its recordings. */
 const TOLD_MS = 1_000;
 
-type Options = Recipient & { recordings: Recordings; now: () => number };
+type Options = Recipient & {
+  projectId: string;
+  recordings: Recordings;
+  now: () => number;
+  /** For the session's log. */
+  warn: (message: string) => void;
+};
 type Reel = { track: Track; number: number; spool: Spool };
 
 export function recording(options: Options): OpenPart {
@@ -30,9 +36,10 @@ export function recording(options: Options): OpenPart {
     const sessionAt = options.now();
     const stops: (() => void)[] = [];
     const told: Promise<void>[] = [];
+    const warn = once(options.warn);
     const stopWatching = pages.onPage((page) => {
       if (page.id >= PAGES_MAX) return;
-      stops.push(recordPage(page, pages, { ...options, sessionAt, told }));
+      stops.push(recordPage(page, pages, { ...options, warn, sessionAt, told }));
     });
     return {
       async end() {
@@ -42,6 +49,15 @@ export function recording(options: Options): OpenPart {
         await Promise.race([Promise.all(told), late]);
       },
     };
+  };
+}
+
+/** Each page of a session would say the same. */
+function once(warn: Options['warn']): Options['warn'] {
+  let hasWarned = false;
+  return (message) => {
+    if (!hasWarned) warn(message);
+    hasWarned = true;
   };
 }
 
@@ -96,17 +112,18 @@ function isBlank({ url }: Page): boolean {
 
 /** Pictures into segments. */
 function openFilm(page: Page, { recordings, sessionAt, told, ...options }: PageOptions) {
-  const { clients, call, leaseId, now } = options;
+  const { clients, call, leaseId, projectId, now, warn } = options;
   let reel: Reel | undefined;
   let lastAt = 0;
 
   const begin = (at: number): Reel => {
     const { id: pageId, url } = page;
-    const to = { clients, call, leaseId };
-    const track: Track = { ...to, pageId, url, sessionAt, startAt: at, bytes: 0, isBroken: false };
+    const to = { clients, call, leaseId, projectId };
+    const state = { bytes: 0, isBroken: false, warn };
+    const track: Track = { ...to, pageId, url, sessionAt, startAt: at, ...state };
     const startMs = at - sessionAt;
     told.push(recordings.tell(track, { startMs, endMs: startMs, complete: false }));
-    return { track, number: 1, spool: recordings.openSpool(`${leaseId}-${pageId}-1`) };
+    return { track, number: 1, spool: recordings.openSpool(`${leaseId}-${pageId}-1`, projectId) };
   };
   const cut = ({ track, number, spool }: Reel, until: number, isLast: boolean): void => {
     track.url = page.url;
@@ -116,7 +133,7 @@ function openFilm(page: Page, { recordings, sessionAt, told, ...options }: PageO
     cut(full, at, false);
     const number = full.number + 1;
     const name = `${leaseId}-${page.id}-${number}`;
-    return { track: full.track, number, spool: recordings.openSpool(name) };
+    return { track: full.track, number, spool: recordings.openSpool(name, projectId) };
   };
   return {
     add({ jpeg, at: came }: Picture): void {

@@ -1,21 +1,24 @@
 /**
- * From spooled pictures to segments in core: for all sessions of a runner one after another, in the
- * order they come, also when their session has ended meanwhile: no end waits for the encoder. Core
+ * From spooled pictures to segments in core: for all sessions of a runner one after another,
+ * projects in turn, also when their session has ended meanwhile: no end waits for the encoder. Core
  * takes them for ten minutes more. A segment that cannot be made ends its page's recording there:
  * what came before stays.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../proto/errors.ts';
+import { openFairQueue } from '../proto/fair-queue.ts';
 import type { WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import type { AddRecordingRequest } from '../proto/gen/tabern/v1/runners.pb.ts';
 import type { Log } from '../proto/log.ts';
 import { must } from '../proto/must.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
+import { openShares } from '../proto/shares.ts';
 import type { Encoded, Encoder, TimedFrame } from './chrome/encoder.ts';
 import { jpegSize } from './chrome/recorder.ts';
 import { retried } from './retry.ts';
-import { type Allowance, openAllowance, openSpool, type Spool } from './spool.ts';
+import { ALLOWANCE_BYTES, type Allowance, openSpool, type Spool } from './spool.ts';
 
 const CHUNK_BYTES = 64 << 10;
 /** In bytes, of a page's video. Ours: twenty minutes of full-page motion, or days of reading. */
@@ -34,6 +37,8 @@ export type Recipient = {
 
 /** One page's recording on its way. */
 export type Track = Recipient & {
+  /** Whose turn it takes at the encoder, and whose share of the spools. */
+  projectId: string;
   pageId: number;
   /** The page's last address. */
   url: string;
@@ -47,6 +52,8 @@ export type Track = Recipient & {
   bytes: number;
   /** A segment is missing, or there are enough: no more may follow. */
   isBroken: boolean;
+  /** For the session's log. */
+  warn: (message: string) => void;
 };
 
 export type Take = {
@@ -60,7 +67,7 @@ export type Take = {
 };
 
 export type Recordings = AsyncDisposable & {
-  openSpool(name: string): Spool;
+  openSpool(name: string, projectId: string): Spool;
   /** Says that a page is recorded, or that no more comes of it. Never rejects. */
   tell(
     track: Track,
@@ -78,25 +85,38 @@ export function openRecordings(options: {
   log: Log;
   allowance?: Allowance;
 }): Recordings {
-  const { encoder, runDir, log, allowance = openAllowance() } = options;
+  const { encoder, runDir, log, allowance = openShares(ALLOWANCE_BYTES) } = options;
   const over = new AbortController();
-  let last: Promise<void> = Promise.resolve();
+  const waiting = openFairQueue<Take>();
+  let making: Promise<void> | undefined;
+
+  async function makeAll(): Promise<void> {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      await make(next.item, { encoder, log, over: over.signal });
+    }
+    making = undefined;
+  }
+  const idle = async (): Promise<void> => making;
+
   return {
-    openSpool: (name) => openSpool(join(runDir, `recording-${name}`), allowance),
+    openSpool: (name, projectId) =>
+      openSpool(join(runDir, `recording-${name}`), projectId, allowance),
     async tell(track, says) {
       await addTo(track, { number: 0, ...says }, over.signal).catch((error: unknown) => {
+        if (stopAtQuota(track, error)) return;
         log.warn({ error: String(error) }, 'core did not hear of a recording');
       });
     },
     send(take) {
-      last = last.then(() => make(take, { encoder, log, over: over.signal }));
+      waiting.push(take.track.projectId, take);
+      making ??= makeAll();
     },
-    idle: () => last,
+    idle,
     async [Symbol.asyncDispose]() {
-      await Promise.race([last, sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      await Promise.race([idle(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
       over.abort();
       await encoder[Symbol.asyncDispose]();
-      await last;
+      await idle();
     },
   };
 }
@@ -109,6 +129,7 @@ async function make(take: Take, deps: Deps): Promise<void> {
     if (!track.isBroken) await deliver(take, await encoded(take, deps), deps.over);
   } catch (error) {
     deps.log.warn({ page: track.pageId, error: String(error) }, 'a recording breaks off');
+    stopAtQuota(track, error);
     track.isBroken = true;
   } finally {
     await spool.remove();
@@ -118,6 +139,14 @@ async function make(take: Take, deps: Deps): Promise<void> {
   const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
   // core has no word of it then, and counts it as ended ten minutes after its session
   await addTo(track, end, deps.over).catch(() => undefined);
+}
+
+/** Ends the page's recording with a warning when the project has no room for it. */
+function stopAtQuota(track: Track, error: unknown): boolean {
+  if (!(error instanceof Fault) || error.reason !== 'QUOTA_EXCEEDED') return false;
+  track.isBroken = true;
+  track.warn(`recordings are not kept any more: ${error.message}`);
+  return true;
 }
 
 /** Once more when the encoder's Chrome was lost, which may be another's fault. */

@@ -12,7 +12,7 @@ const ROUND_TRIP: Family = {
 };
 /** In milliseconds, between two samples of one Chrome. */
 const PERIOD_MS = 100;
-/** In characters: a longer command is not parsed for this. */
+/** In bytes: a longer command is not parsed for this. */
 const COMMAND_MAX = 4_096;
 
 type Sample = { cdpSessionId: string; head: Buffer; sentAt: number };
@@ -22,11 +22,11 @@ export function metered(pipe: Pipe, metrics: Metrics): Pipe {
   let sample: Sample | undefined;
   let nextAt = 0;
 
-  const sent = (message: string): void => {
+  const sent = (message: Buffer): void => {
     const at = performance.now();
     if (sample !== undefined || at < nextAt || message.length > COMMAND_MAX) return;
     nextAt = at + PERIOD_MS;
-    const { id, sessionId } = JSON.parse(message) as { id?: number; sessionId?: string };
+    const { id, sessionId } = JSON.parse(message.toString()) as { id?: number; sessionId?: string };
     if (id === undefined || sessionId === undefined) return;
     sample = { cdpSessionId: sessionId, head: Buffer.from(`{"id":${id},`), sentAt: at };
   };

@@ -12,6 +12,7 @@ import type { Log } from '../proto/log.ts';
 import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { openPages, type Pages } from './chrome/pages.ts';
+import type { Share } from './chrome/share.ts';
 import { type Entry, openTap } from './chrome/tap.ts';
 import { lineOf } from './chrome/tap-lines.ts';
 import { isPassing } from './run-log.ts';
@@ -26,8 +27,8 @@ const DELAY_MS = 700;
 const RETRY_MS = 1_000;
 /** Ours: at the end of a session, which waits for its log. */
 const LAST_WORDS_MS = 5_000;
-/** Entries made into JSON before others have their turn: about a tenth of a millisecond. */
-const TURN = 25;
+/** Ours: entries are made into JSON for so long before others have their turn. */
+const TURN_MS = 1;
 /** The fastest but for the negative ones: a tenth remains, for a millisecond a chunk. */
 const COMPRESSED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
@@ -55,6 +56,7 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
   const secretHeaders = new Set<string>();
   const over = new AbortController();
   let pages: Pages | undefined;
+  let share: Share | undefined;
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> | undefined;
   let isDue = false;
@@ -71,7 +73,10 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
     while (left > 0 && !over.signal.aborted) {
       const entries = tap.take(CHUNK_MAX, CHUNK_MAX_BYTES);
       left -= entries.length;
-      const lines = await linesOf(entries, (entry) => lineOf(entry, sessionId, secretHeaders));
+      const line = (entry: Entry): string => lineOf(entry, sessionId, secretHeaders);
+      const lines = await linesOf(entries, (entry) => {
+        return share === undefined ? line(entry) : share.spend(() => line(entry));
+      });
       const chunk = { ...(await packed(lines)), number, count: entries.length };
       const { isTaken, isFull } = await deliver(chunk, { ...options, signal: over.signal });
       number += 1;
@@ -108,6 +113,7 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
   return {
     warn: (message) => tap.warn(message, now()),
     async open(chrome) {
+      share = chrome.pipe.share;
       pages = await openPages(chrome);
       return {
         tap,
@@ -133,9 +139,12 @@ async function linesOf(
   lineOfEntry: (entry: Entry) => string,
 ): Promise<string> {
   const lines: string[] = [];
-  for (const [index, entry] of entries.entries()) {
-    if (index % TURN === TURN - 1) await yieldToOthers();
+  let since = performance.now();
+  for (const entry of entries) {
     lines.push(lineOfEntry(entry));
+    if (performance.now() - since < TURN_MS) continue;
+    await yieldToOthers();
+    since = performance.now();
   }
   return lines.join('\n');
 }

@@ -11,13 +11,17 @@ import type { Chrome } from './chrome/launch.ts';
 import { openPages } from './chrome/pages.ts';
 import type { TakeOptions } from './chrome/pool.ts';
 import { setViewport, type Viewport } from './chrome/viewport.ts';
-import type { Filters } from './filters.ts';
+import type { Config } from './config.ts';
+import { type Filters, openFilters } from './filters.ts';
+import { openPatterns, type Patterns } from './patterns.ts';
 import { planOf } from './proxies.ts';
 import type { OpenPart } from './session.ts';
 
 /** As core has checked it. */
 export type SessionParams = {
   proxies?: unknown;
+  /** Members of the request that nobody knows. */
+  ignoredMembers?: unknown;
   extensionId?: string;
   browserSettings?: {
     viewport?: Viewport;
@@ -41,7 +45,26 @@ export type SettingsDeps = {
   /** The operator's proxy. */
   proxy: Upstream | undefined;
   filters: Filters;
+  patterns: Patterns;
 };
+
+export function settingsDeps({ proxy, adLists }: Pick<Config, 'proxy' | 'adLists'>): SettingsDeps {
+  return { proxy, filters: openFilters({ lists: adLists }), patterns: openPatterns() };
+}
+
+/** Ours: names for a person to read. */
+const UNKNOWN_MAX = 20;
+/** Members of a session's settings. */
+const KNOWN_ABOVE: ReadonlySet<string> = new Set([
+  ...['projectId', 'extensionId', 'browserSettings', 'timeout', 'keepAlive', 'proxies', 'region'],
+  ...['userMetadata', 'proxySettings', 'ignoredMembers'],
+]);
+/** Members of browserSettings. */
+const KNOWN: ReadonlySet<string> = new Set([
+  ...['context', 'viewport', 'blockAds', 'solveCaptchas', 'recordSession', 'logSession'],
+  ...['advancedStealth', 'verified', 'captchaImageSelector', 'captchaInputSelector', 'os'],
+  ...['allowedDomains', 'ignoreCertificateErrors', 'extensionId', 'fingerprint', 'engine'],
+]);
 
 export type Settings = { wanted: TakeOptions; open: OpenPart };
 
@@ -49,7 +72,7 @@ export type Settings = { wanted: TakeOptions; open: OpenPart };
 export function sessionSettings(
   params: SessionParams,
   usual: TakeOptions['engine'],
-  { proxy, filters, warn }: SettingsDeps & { warn: (message: string) => void },
+  { proxy, filters, patterns, warn }: SettingsDeps & { warn: (message: string) => void },
 ): Settings {
   const { browserSettings = {}, proxies } = params;
   const {
@@ -58,8 +81,9 @@ export function sessionSettings(
     viewport,
     allowedDomains = [],
   } = browserSettings;
-  const plan = planOf(proxies, proxy);
-  for (const warning of [...plan.warnings, ...cannot(browserSettings)]) warn(warning);
+  const plan = planOf(proxies, proxy, patterns.ofSession());
+  const warnings = [...plan.warnings, ...cannot(browserSettings), ...unknown(params)];
+  for (const warning of warnings) warn(warning);
 
   async function block({ egress }: Chrome): Promise<void> {
     try {
@@ -86,9 +110,22 @@ export function sessionSettings(
   };
 }
 
+/** Of a request, by the gateway; of a function's sessionConfig, as its author wrote it. */
+function unknown(params: SessionParams): string[] {
+  const { ignoredMembers, browserSettings = {} } = params;
+  const dropped = Array.isArray(ignoredMembers) ? ignoredMembers.map(String) : [];
+  const above = Object.keys(params).filter((name) => !KNOWN_ABOVE.has(name));
+  const written = Object.keys(browserSettings).filter((name) => !KNOWN.has(name));
+  const names = [
+    ...[...dropped, ...above.map((name) => name.slice(0, 64))],
+    ...written.map((name) => `browserSettings.${name.slice(0, 64)}`),
+  ];
+  return names.slice(0, UNKNOWN_MAX).map((name) => `${name}: is no setting of a session`);
+}
+
 /** What was asked for and needs something that this machine has not. */
 function cannot(asked: NonNullable<SessionParams['browserSettings']>): string[] {
-  const { verified, advancedStealth, solveCaptchas, os, fingerprint } = asked;
+  const { verified, advancedStealth, solveCaptchas, os, fingerprint, extensionId } = asked;
   return [
     ...(verified === true || advancedStealth === true
       ? ['verified: no verified browser is set up here; an ordinary one is used']
@@ -97,6 +134,9 @@ function cannot(asked: NonNullable<SessionParams['browserSettings']>): string[] 
       ? ['solveCaptchas: no solver is set up here; captchas stay as they are']
       : []),
     ...(os !== undefined && os !== 'linux' ? [`os: there is no ${os} here; it is linux`] : []),
+    ...(extensionId !== undefined && asked.engine === 'headless-shell'
+      ? ['engine: extensions load in chromium alone; it is used']
+      : []),
     ...(fingerprint !== undefined ? ['fingerprint: is not acted on'] : []),
   ];
 }

@@ -2,7 +2,6 @@
  * What a specifier means to a build before any lookup: Deno's prefixes and import map, Node's own
  * modules, what cannot be.
  */
-import { readFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import type { PluginBuild } from './bundle.ts';
 import { type Imports, mapped, packageOf } from './deno-config.ts';
@@ -66,8 +65,7 @@ export function sideEffects(build: PluginBuild): void {
 }
 
 /** Warns of what a source of the project says to Deno alone. `file` is its name in the project. */
-export async function ofDenoAlone(path: string, file: string) {
-  const text = /\.[cm]?[jt]sx?$/.test(path) ? await readFile(path, 'utf8') : '';
+export function ofDenoAlone(text: string, file: string) {
   const lines = text.split('\n');
   const at = lines.findIndex((line) => USES_DENO.test(line.replace(/^\s*(?:\/\/|\*|\/\*).*/, '')));
   const line = lines[at];
@@ -75,7 +73,7 @@ export async function ofDenoAlone(path: string, file: string) {
   if (line === undefined || name === undefined) return undefined;
   const problem = `Deno.${name} is there only where the service runs functions under Deno`;
   const location = { file, line: at + 1, lineText: line };
-  return { warnings: [{ text: `${problem}; a node: module is there everywhere`, location }] };
+  return [{ text: `${problem}; a node: module is there everywhere`, location }];
 }
 
 function notInstalled(specifier: string): string {

@@ -1,32 +1,18 @@
 /**
  * The pictures of one segment on their way to the encoder: a file in the runner's directory, read
  * once, then removed. All spools of a runner share one allowance of disk: when the encoder is so
- * far behind that it is used up, pictures are left out.
+ * far behind that a project's share is used up, its pictures are left out.
  */
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import type { Shares } from '../proto/shares.ts';
 
-/** In bytes, of a runner. Ours: at 0.5 MB a second, half an hour of one busy page. */
-const ALLOWANCE_BYTES = 1 << 30;
+/**
+ * In bytes, of a runner, in shares by project (proto/shares.ts). Ours: a lone project has a GiB, at
+ * 0.5 MB a second half an hour of one busy page.
+ */
+export const ALLOWANCE_BYTES = 2 * 1024 ** 3;
 
-export type Allowance = {
-  /** False when there is none left. */
-  take(bytes: number): boolean;
-  give(bytes: number): void;
-};
-
-export function openAllowance(maxBytes = ALLOWANCE_BYTES): Allowance {
-  let left = maxBytes;
-  return {
-    take(bytes) {
-      if (bytes > left) return false;
-      left -= bytes;
-      return true;
-    },
-    give(bytes) {
-      left += bytes;
-    },
-  };
-}
+export type Allowance = Shares;
 
 export type Kept = {
   /** In ms since 1970. */
@@ -38,14 +24,14 @@ export type Kept = {
 export type Spool = {
   readonly pictures: readonly Kept[];
   readonly bytes: number;
-  /** False when the allowance is used up. What fails on disk is told by `read`. */
+  /** False when the project's share is used up. What fails on disk is told by `read`. */
   add(picture: { jpeg: Buffer; at: number }): boolean;
   read(picture: Kept): Promise<Buffer>;
   remove(): Promise<void>;
 };
 
 /** The file is made with the first picture. */
-export function openSpool(path: string, allowance: Allowance): Spool {
+export function openSpool(path: string, projectId: string, allowance: Allowance): Spool {
   const pictures: Kept[] = [];
   let bytes = 0;
   let writing: Promise<FileHandle> | undefined;
@@ -60,7 +46,7 @@ export function openSpool(path: string, allowance: Allowance): Spool {
       return bytes;
     },
     add({ jpeg, at }) {
-      if (!allowance.take(jpeg.length)) return false;
+      if (!allowance.acquire(projectId, jpeg.length)) return false;
       pictures.push({ at, offset: bytes, bytes: jpeg.length });
       writing = write(jpeg, bytes);
       writing.catch(() => undefined); // told by read
@@ -76,7 +62,7 @@ export function openSpool(path: string, allowance: Allowance): Spool {
       return jpeg;
     },
     async remove() {
-      allowance.give(bytes);
+      allowance.release(projectId, bytes);
       bytes = 0;
       const file = await writing?.catch(() => undefined);
       await file?.close();

@@ -3,10 +3,14 @@
  * run/<pid>-<start time>; the start time tells the runner from another process that got its pid.
  * Used before a runner starts its own work.
  */
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getuid } from 'node:process';
+import { removeTree } from './remove.ts';
 
-const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
+/** Of makeTempDir; a name without a start time is of a system without /proc. */
+const TEMP = /^tabern-[a-z]+-(\d+-\d+)-\w{6}$/;
 
 /** Makes this process's own directory and gives its path. */
 export async function makeRunDir(runRoot: string): Promise<string> {
@@ -30,7 +34,27 @@ export async function sweepRuns(runRoot: string): Promise<string[]> {
     gone.push(join(runRoot, name));
   }
   if (gone.length > 0) await killNaming(gone);
-  for (const dir of gone) await rm(dir, RM);
+  for (const dir of gone) await removeTree(dir);
+  return gone;
+}
+
+/** Makes a directory for a short work of this process, beside others' in `TMPDIR`. */
+export async function makeTempDir(what: string, root = tmpdir()): Promise<string> {
+  return mkdtemp(join(root, `tabern-${what}-${process.pid}-${await startTime(process.pid)}-`));
+}
+
+/** Removes those of this user whose process was killed. Gives the paths that it removed. */
+export async function sweepTemp(root = tmpdir()): Promise<string[]> {
+  const gone: string[] = [];
+  for (const name of await readdir(root)) {
+    const [, process] = TEMP.exec(name) ?? [];
+    if (process === undefined || (await isAlive(process))) continue;
+    const path = join(root, name);
+    const found = await lstat(path).catch(() => undefined); // another sweep was faster
+    if (found?.isDirectory() && found.uid === getuid?.()) gone.push(path);
+  }
+  if (gone.length > 0) await killNaming(gone);
+  for (const dir of gone) await removeTree(dir);
   return gone;
 }
 

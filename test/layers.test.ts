@@ -2,14 +2,16 @@
  * The arrows of the house hold, and each rule bites: a violation planted in an empty house is
  * found.
  */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { brokenRules } from './support/layers.ts';
 import { tempDirectory, writeTree } from './support/temp.ts';
+import { MAY_READ_WALL_CLOCK, wallClockIn } from './support/wall-clock.ts';
 
+const WALL = 'reads the wall clock by ';
 const HOUSE = fileURLToPath(new URL('..', import.meta.url));
 
 /** What is planted -> what must be said of it. */
@@ -43,6 +45,11 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
   ['runner/sdk/a.ts', `import { x } from '../../proto/x.ts';`, 'may not import proto/x.ts'],
   ['runner/sdk/a.ts', `import { x } from '../loop.ts';`, 'may not import runner/loop.ts'],
   ['runner/sdk/a.ts', `import { x } from 'node:fs';`, 'may not import node:fs'],
+  ['core/a.ts', 'const until = Date.now() + 1_000;', WALL],
+  ['gateway/a.ts', 'const clock = Date.now;', WALL],
+  ['runner/a.ts', 'const startedAt = new Date().getTime();', WALL],
+  ['proto/a.ts', 'const says = Date();', WALL],
+  ['runner/chrome/a.js', 'const from = Date . now();', WALL],
   ['runner/sdk/a.ts', `import { x } from 'ajv';`, 'may not import the package ajv'],
   ['runner/host/a.ts', `import { x } from '../../proto/x.ts';`, 'may not import proto/x.ts'],
   ['runner/host/a.ts', `import { x } from 'pino';`, 'may not import the package pino'],
@@ -89,6 +96,8 @@ const INNOCENT: [path: string, text: string][] = [
     `import P from 'piscina';\nimport { x } from '../sdk/x.ts';\nawait import(p);`,
   ],
   ['core/delivery/a.ts', `import { createHmac } from 'node:crypto';\nnew Date(at);`],
+  ['core/ids.ts', 'const at = Date.now();'],
+  ['core/a.ts', `// Date.now\nnew Date(row.at); openDate();`],
   ['core/delivery/a.ts', `import { BlockList, isIP } from 'node:net';`],
   ['test/core/a.test.ts', `import { x } from '../../core/x.ts';\nimport D from 'better-sqlite3';`],
   ['core/a.ts', 'x;\n'.repeat(250)],
@@ -119,6 +128,13 @@ for (const [path, text] of INNOCENT) {
     assert.equal(await planted(path, text), []);
   });
 }
+
+layers('every file that may read the wall clock reads it', () => {
+  const without = Object.keys(MAY_READ_WALL_CLOCK).filter((path) => {
+    return wallClockIn(readFileSync(join(HOUSE, path), 'utf8')) === undefined;
+  });
+  assert.equal(without, []);
+});
 
 layers('what is generated, installed or a fixture is not ours to judge', async () => {
   const text = `import D from 'better-sqlite3';`;

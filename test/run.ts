@@ -9,6 +9,7 @@ import { availableParallelism } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type FileResult, killAll, runFile } from './support/file-run.ts';
+import { ensureTools } from './support/tools.ts';
 
 /** Ours: above the patience of one wait (support/poll.ts), on a machine that is busy. */
 const FILE_LIMIT_MS = 240_000;
@@ -32,7 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.exit(1);
   });
 }
-process.exitCode = await main();
+process.exitCode = positionals.length > 0 || ensureTools() ? await main() : 1;
 
 /** Runs everything; gives the exit code. */
 async function main(): Promise<number> {

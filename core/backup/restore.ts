@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, rmdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { syncDirectory } from '../../proto/durable.ts';
 import { ConfigError } from '../../proto/env.ts';
 import { readTar, TarError } from '../../proto/tar.ts';
 import { isId } from '../ids.ts';
@@ -67,7 +68,10 @@ async function removeEmpty(dataDir: string): Promise<void> {
 async function openAside(dataDir: string): Promise<{ aside: string; isNew: boolean }> {
   try {
     const isNew = await mkdir(dataDir, { mode: 0o700 }).then(
-      () => true,
+      () => {
+        syncDirectory(dirname(resolve(dataDir)));
+        return true;
+      },
       (error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
         return false;
@@ -183,16 +187,11 @@ function checkKey(aside: string): void {
 
 /** The database last: a directory without it is not one that core would start on as it is. */
 async function put(aside: string, dataDir: string): Promise<void> {
-  for (const folder of ['blobs', 'keys', '']) await sync(join(aside, folder));
+  for (const folder of ['blobs', 'keys', '']) syncDirectory(join(aside, folder));
   for (const name of ['keys', 'blobs', DATABASE]) {
     await rename(join(aside, name), join(dataDir, name));
-    await sync(dataDir);
+    syncDirectory(dataDir);
   }
-}
-
-async function sync(folder: string): Promise<void> {
-  await using handle = await open(folder, 'r');
-  await handle.sync();
 }
 
 function wrong(why: string, cause?: unknown): ConfigError {

@@ -21,7 +21,7 @@ import {
   textMember,
 } from './archive.ts';
 
-/** Of the data directory; what a dead process left there goes with the next backup. */
+/** Of the data directory. */
 const FOLDER = 'backup';
 /** Files looked at together. Ours. */
 const BATCH = 8;
@@ -38,6 +38,11 @@ export type BackupSource = {
 };
 
 export type BackupPart = { totalBytes: number; missing: string[] } | Buffer;
+
+/** What a process that was killed left of one. */
+export async function removeLeft(dataDir: string): Promise<void> {
+  await rm(join(dataDir, FOLDER), { recursive: true, force: true });
+}
 
 /** How much there will be, then the bytes of the tar. */
 export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPart> {

@@ -5,9 +5,12 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../../proto/durable.ts';
 import { Fault } from '../../proto/errors.ts';
+import type { Log } from '../../proto/log.ts';
+import { checkedBytes, isDamage, type Stored } from './checked.ts';
 
 /** In bytes: what one message of ReadBlob carries at most. Source: blobs.proto. */
 const CHUNK_BYTES = 64 << 10;
@@ -17,6 +20,10 @@ const ORPHAN_AGE_MS = 3_600_000;
 /** Names asked for in one operation. */
 const BATCH = 500;
 
+/** Ids that are remembered as whole: some MB of memory. Ours. */
+const CHECKED_MAX = 20_000;
+export const DAMAGED = 'a stored file is damaged: restore it from a backup';
+
 export type Written = { size: number; sha256: string };
 
 export type BlobFiles = {
@@ -24,9 +31,13 @@ export type BlobFiles = {
    * Stores the bytes under the id. Throws BODY_TOO_LARGE past `maxBytes`, and keeps nothing then.
    */
   write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written>;
-  read(id: string): AsyncIterable<Buffer>;
-  /** Bytes from `start` up to and without `end`, which must be after it. */
-  readRange(id: string, start: number, end: number): AsyncIterable<Buffer>;
+  /** Throws DATA_CORRUPT, and logs it, in the place of the last bytes of a damaged file. */
+  read(blob: Stored): AsyncIterable<Buffer>;
+  /**
+   * Bytes from `start` up to and without `end`, which must be after it. The whole file is checked
+   * at the first range in a process: it is damaged as in `read`, or no byte comes out.
+   */
+  readRange(blob: Stored, start: number, end: number): AsyncIterable<Buffer>;
   /** Where it is, for those who read it in their own way. */
   path(id: string): string;
   remove(id: string): Promise<void>;
@@ -35,8 +46,8 @@ export type BlobFiles = {
 };
 
 /** Opens the folder; it is made when missing. */
-export async function openBlobFiles(folder: string): Promise<BlobFiles> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+export async function openBlobFiles(folder: string, log?: Log): Promise<BlobFiles> {
+  makeDirectory(folder);
   for (const name of await readdir(folder)) {
     if (name.endsWith(ASIDE)) await rm(join(folder, name), { force: true });
   }
@@ -46,6 +57,20 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
     if (holds > 0) held.add(id);
     else await rm(join(folder, id), { force: true });
   };
+  const checked = new Set<string>();
+
+  async function* read(blob: Stored): AsyncGenerator<Buffer> {
+    try {
+      yield* checkedBytes(join(folder, blob.id), blob, CHUNK_BYTES);
+    } catch (error) {
+      const { id: blobId } = blob;
+      if (isDamage(error)) log?.error({ err: error, blobId, reason: 'DATA_CORRUPT' }, DAMAGED);
+      throw error;
+    }
+    if (checked.size >= CHECKED_MAX) checked.clear();
+    checked.add(blob.id);
+  }
+
   return {
     async write(id, parts, maxBytes) {
       const path = join(folder, id);
@@ -59,9 +84,12 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
         throw error;
       }
     },
-    read: (id) => createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES }),
-    readRange: (id, start, end) =>
-      createReadStream(join(folder, id), { highWaterMark: CHUNK_BYTES, start, end: end - 1 }),
+    read,
+    async *readRange(blob, start, end) {
+      if (!checked.has(blob.id)) for await (const _ of read(blob));
+      const range = { highWaterMark: CHUNK_BYTES, start, end: end - 1 };
+      yield* createReadStream(join(folder, blob.id), range) as AsyncIterable<Buffer>;
+    },
     path: (id) => join(folder, id),
     remove,
     hold() {

@@ -1,25 +1,32 @@
 /**
  * The thread in which what tenants wrote is matched against what tenants wrote: params against a
- * schema, manifests against our rules. A pattern that backtracks for ever or a schema that explodes
- * stops this thread only; core/checks.ts ends it then.
+ * schema, patterns of proxies and manifests against our rules. A pattern that backtracks for ever
+ * or a schema that explodes stops this thread only; core/checks.ts ends it then.
  */
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { Fault, invalidField } from '../../proto/errors.ts';
 import type { CompleteBuildRequest_Success } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { type JsonProblem, jsonProblem } from '../../proto/json-scan.ts';
 import { must } from '../../proto/must.ts';
 import { type Checked, checkManifests } from '../manifests.ts';
 import { paramsChecker } from '../params.ts';
+import type { Problem, SessionParams } from '../session-params.ts';
+import { patternsProblem } from '../session-patterns.ts';
 import { type PlainError, toPlain } from '../store/messages.ts';
 
 export type Params = Record<string, unknown>;
 
 export type Check =
   | { kind: 'params'; version: { id: string; paramsSchema: string | null }; params: Params }
+  | { kind: 'patterns'; session: SessionParams }
+  | { kind: 'json'; text: string; depthMax: number }
   | { kind: 'manifests'; manifests: CompleteBuildRequest_Success['manifests'] };
 
 export type Verdict =
   | { kind: 'ready' }
   | { kind: 'params'; params: Params }
+  | { kind: 'patterns'; problem: Problem | undefined }
+  | { kind: 'json'; problem: JsonProblem | undefined }
   | { kind: 'manifests'; checked: Checked }
   | { kind: 'failed'; error: PlainError };
 
@@ -35,6 +42,10 @@ function verdictOf(check: Check): Verdict {
     switch (check.kind) {
       case 'manifests':
         return { kind: 'manifests', checked: checkManifests(check.manifests) };
+      case 'patterns':
+        return { kind: 'patterns', problem: patternsProblem(check.session) };
+      case 'json':
+        return { kind: 'json', problem: jsonProblem(check.text, check.depthMax) };
       case 'params':
         checkParams(check.version, check.params); // fills in defaults
         return { kind: 'params', params: check.params };

@@ -7,8 +7,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../proto/errors.ts';
+import { type FairQueue, openFairQueue } from '../../proto/fair-queue.ts';
 import type { Log } from '../../proto/log.ts';
 import type { Call } from '../../proto/rpc.ts';
+import { openShares, type Shares } from '../../proto/shares.ts';
 import { newId } from '../ids.ts';
 import type { Sealer } from '../seal.ts';
 import type { Store } from '../store/types.ts';
@@ -24,8 +26,8 @@ const PAUSE_MS = 300;
 /** In milliseconds. Ours: how long to leave a thread that failed alone. */
 const FAILED_PAUSE_MS = 1_000;
 /**
- * Ours: some 7 pairs are made in a second and a call waits 30 s at most; who comes after these
- * would wait in vain.
+ * Ours: some 7 pairs are made in a second and a call waits 30 s at most; a call after these would
+ * wait in vain. In shares by project.
  */
 const WAITERS_MAX = 200;
 /** In milliseconds. The answer leaves before the call's own deadline answers in its place. */
@@ -34,11 +36,13 @@ const ANSWER_MARGIN_MS = 250;
 export type KeyPool = AsyncDisposable & {
   /** To call when a pair was taken: fills up again. */
   taken(): void;
+  /** Whether callers wait: a later caller must wait as well, or it would take their pair. */
+  readonly isAwaited: boolean;
   /**
-   * Resolves when a pair was added for this caller. Throws KEYS_NOT_READY shortly before the call's
-   * deadline.
+   * Resolves when a pair was added for this caller; projects take turns. Throws KEYS_NOT_READY
+   * shortly before the call's deadline, or when too many callers of the project wait.
    */
-  wait(call: Call): Promise<void>;
+  wait(projectId: string, call: Call): Promise<void>;
 };
 
 type Options = {
@@ -61,15 +65,15 @@ export function privateKeyPlace(keyPairId: string): string {
 export function openKeyPool(options: Options): KeyPool {
   const { store, log, readyTarget = READY_TARGET, pauseMs = PAUSE_MS } = options;
   const closing = new AbortController();
-  const waiters = new Set<() => void>();
+  const waiters = openFairQueue<() => void>();
+  const places = openShares(WAITERS_MAX);
   let filling: Promise<void> | undefined;
   let wakePause = new AbortController();
 
-  /** One pair into the database; a waiter, the oldest first, is told to try again. */
+  /** One pair into the database; the next waiter tries again. */
   async function addOne(maker: Maker): Promise<number> {
     const count = await store.addKeyPair(await sealedPair(maker, options));
-    const [next] = waiters;
-    next?.();
+    waiters.shift()?.item();
     return count;
   }
 
@@ -114,14 +118,18 @@ export function openKeyPool(options: Options): KeyPool {
   start();
   return {
     taken: start,
-    async wait(call) {
-      const ms = call.deadline - Date.now() - ANSWER_MARGIN_MS;
-      if (ms <= 0 || waiters.size >= WAITERS_MAX || closing.signal.aborted) throw notReady();
-      const added = waiterOf(waiters);
+    get isAwaited() {
+      return waiters.size > 0;
+    },
+    async wait(projectId, call) {
+      const ms = Math.floor(call.deadline - performance.now()) - ANSWER_MARGIN_MS;
+      if (ms <= 0 || closing.signal.aborted) throw notReady();
+      using _ = placeOf(places, projectId);
+      const over = AbortSignal.any([call.signal, closing.signal, AbortSignal.timeout(ms)]);
+      const added = addedBefore(over, waiters, projectId);
       start();
       wakePause.abort();
-      const over = AbortSignal.any([call.signal, closing.signal, AbortSignal.timeout(ms)]);
-      await added.before(over);
+      await added;
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
@@ -138,25 +146,24 @@ async function sealedPair(maker: Maker, { sealer, now }: Options) {
   return { id, publicKey, privateKey: sealed, at: now() };
 }
 
-/** A place in the queue, in order of arrival. */
-function waiterOf(waiters: Set<() => void>): { before(over: AbortSignal): Promise<void> } {
+/** A place among all who wait. Throws KEYS_NOT_READY past the project's share. */
+function placeOf(places: Shares, projectId: string): Disposable {
+  if (!places.acquire(projectId, 1)) throw notReady();
+  return { [Symbol.dispose]: () => places.release(projectId, 1) };
+}
+
+/** Resolves at the waiter's turn; throws KEYS_NOT_READY when the signal aborts first. */
+async function addedBefore(
+  over: AbortSignal,
+  waiters: FairQueue<() => void>,
+  projectId: string,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const told = () => {
-    waiters.delete(told);
-    resolve();
-  };
-  waiters.add(told);
-  return {
-    async before(over) {
-      const end = () => {
-        waiters.delete(told);
-        reject(notReady());
-      };
-      over.addEventListener('abort', end, { once: true });
-      if (over.aborted) end();
-      await promise.finally(() => over.removeEventListener('abort', end));
-    },
-  };
+  const end = () => void (waiters.remove(projectId, resolve) && reject(notReady()));
+  waiters.push(projectId, resolve);
+  over.addEventListener('abort', end, { once: true });
+  if (over.aborted) end();
+  await promise.finally(() => over.removeEventListener('abort', end));
 }
 
 function notReady(): Fault {

@@ -37,7 +37,8 @@ export type FromThread =
   | { kind: 'ready'; operations: string[] }
   /** The directory cannot be used as it is: the message is for the operator. */
   | { kind: 'refused'; message: string }
-  | { kind: 'answers'; answers: Answer[]; wakes: Topic[] }
+  /** `syncMs`: how long the commit waited for the disk, when it did. */
+  | { kind: 'answers'; answers: Answer[]; wakes: Topic[]; syncMs?: number | undefined }
   /** A commit failed: nobody knows what of it is on disk. The thread ends. */
   | { kind: 'fatal'; message: string }
   | { kind: 'closed' };

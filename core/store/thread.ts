@@ -15,6 +15,7 @@ import {
   type ThreadOptions,
   type ToThread,
 } from './messages.ts';
+import { openSyncs } from './syncs.ts';
 import type { Store, Topic } from './types.ts';
 
 /**
@@ -47,6 +48,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ...Object.fromEntries(methods),
     onWake: (topic: Topic, listener: () => void) => thread.onWake(topic, listener),
     snapshot: (path: string) => thread.snapshot(path),
+    syncP95Ms: () => thread.syncP95Ms(),
     close: () => thread.close(),
   } as Store;
 }
@@ -56,6 +58,7 @@ class Thread {
   readonly ready: Promise<string[]>;
   readonly #worker: Worker;
   readonly #onFatal: (error: Error) => void;
+  readonly #syncs = openSyncs();
   readonly #waiting = new Map<number, Waiter>();
   readonly #listeners = new Map<Topic, Set<() => void>>();
   readonly #opening = Promise.withResolvers<string[]>();
@@ -80,6 +83,10 @@ class Thread {
 
   call(op: string, args: unknown[]): Promise<unknown> {
     return this.#ask((id) => ({ kind: 'op', id, op, args }));
+  }
+
+  syncP95Ms(): number | undefined {
+    return this.#syncs.p95Ms();
   }
 
   snapshot(path: string): Promise<unknown> {
@@ -130,6 +137,7 @@ class Thread {
         this.#opening.reject(new ConfigError(message.message));
         return;
       case 'answers':
+        if (message.syncMs !== undefined) this.#syncs.add(message.syncMs);
         for (const answer of message.answers) this.#settle(answer);
         for (const topic of message.wakes) this.#wake(topic);
         return;

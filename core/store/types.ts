@@ -26,6 +26,7 @@ import type { SessionLifeOps } from './types/session-life.ts';
 import type { SessionLogOps } from './types/session-logs.ts';
 import type { SessionRetentionOps } from './types/session-retention.ts';
 import type { SessionOps } from './types/sessions.ts';
+import type { StorageOps } from './types/storage.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 import type { WorkRetentionOps } from './types/work-retention.ts';
 
@@ -37,7 +38,8 @@ export type Topic =
   | 'releases'
   | 'sessions'
   | 'deliveries'
-  | 'events'
+  /** Of one project: the polls of others need not look. */
+  | `events:${string}`
   | 'revocations'
   /** That one has ended: who waits for it need not look when another has. */
   | `invocation:${string}`;
@@ -59,6 +61,7 @@ export type StoreOps = ProjectOps &
   LeaseOps &
   LogOps &
   BlobOps &
+  StorageOps &
   DownloadOps &
   ExtensionOps &
   RecordingOps &
@@ -83,6 +86,8 @@ export type Store = Async<StoreOps> & {
   onWake(topic: Topic, listener: () => void): () => void;
   /** Copies the database, as it is at one moment, to that path; others commit meanwhile. */
   snapshot(path: string): Promise<Snapshot>;
+  /** How long commits have lately waited for the disk; undefined when too few did. */
+  syncP95Ms(): number | undefined;
   /** Answers everything asked so far, then closes the database. */
   close(): Promise<void>;
 };

@@ -16,6 +16,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -78,7 +79,7 @@ function treeIn(root: string, carried: Carried, nowMs: number): string {
   const { index } = carried;
   checkOwner(root);
   const dir = join(root, `${index.version}-${index.hash}`);
-  if (!isWhole(dir, index)) {
+  if (!isWhole(dir, carried)) {
     make(root, dir, carried);
     sweep(root, nowMs);
   }
@@ -98,14 +99,17 @@ function checkOwner(root: string): void {
 }
 
 /** By size: what an interrupted disk or a cleaner leaves is shorter, or not there. */
-function isWhole(dir: string, { entries }: Index): boolean {
-  if (lstatSync(join(dir, PROGRAM), { throwIfNoEntry: false }) === undefined) return false;
+function isWhole(dir: string, { index: { entries }, self }: Carried): boolean {
+  if (lstatSync(join(dir, PROGRAM), { throwIfNoEntry: false })?.size !== statSync(self).size) {
+    return false;
+  }
   return entries.every(({ path, size }) => {
     return lstatSync(join(dir, path), { throwIfNoEntry: false })?.size === size;
   });
 }
 
-function make(root: string, dir: string, { index, archive, self }: Carried): void {
+function make(root: string, dir: string, carried: Carried): void {
+  const { index, archive, self } = carried;
   const part = mkdtempSync(join(root, '.part-'));
   const umask = process.umask(OTHERS_WRITE); // a jail reads them under a uid of its own
   try {
@@ -113,18 +117,18 @@ function make(root: string, dir: string, { index, archive, self }: Carried): voi
     mkdirSync(join(part, 'bin'), { recursive: true });
     plainNode(self, join(part, PROGRAM));
     chmodSync(part, 0o755);
-    put(part, dir, index);
+    put(part, dir, carried);
   } finally {
     process.umask(umask);
     rmSync(part, { recursive: true, force: true });
   }
 }
 
-function put(part: string, dir: string, index: Index): void {
+function put(part: string, dir: string, carried: Carried): void {
   try {
     renameSync(part, dir);
   } catch (error) {
-    if (isWhole(dir, index)) return; // another start was faster: both unpacked the same
+    if (isWhole(dir, carried)) return; // another start was faster: both unpacked the same
     if (!['ENOTEMPTY', 'EEXIST'].includes(String((error as NodeJS.ErrnoException).code))) {
       throw error;
     }

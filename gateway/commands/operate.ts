@@ -6,6 +6,12 @@ const LIMITS: readonly Flag[] = [
   { flags: '--sessions <count>', says: 'sessions at once, without those of invocations' },
   { flags: '--invocations <count>', says: 'invocations that run at once' },
   { flags: '--queue <count>', says: 'invocations, and builds, that may wait' },
+  { flags: '--contexts <count>', says: 'contexts' },
+  { flags: '--context-mib <count>', says: 'MiB that contexts hold' },
+  { flags: '--download-mib <count>', says: 'MiB of files that pages downloaded' },
+  { flags: '--recording-mib <count>', says: 'MiB of recordings' },
+  { flags: '--upload-mib <count>', says: 'MiB of archives, bundles and extensions' },
+  { flags: '--log-mib <count>', says: 'MiB of protocol logs and results' },
 ];
 
 const KEYS: readonly Command[] = [
@@ -108,6 +114,7 @@ const DOCTOR: readonly Command[] = [
     says: 'check whether this machine, with these settings, is fit to serve',
     example: 'tabern doctor --data /srv/tabern',
     kind: 'operator',
+    flags: [{ flags: '--deep', says: 'read every stored file and compare it with its hash' }],
     run: async (_, given) => {
       const { checkData } = await import('../../core/doctor.ts');
       const { checkMachine } = await import('../../runner/doctor.ts');

@@ -101,6 +101,32 @@ export const OF_SERVICE: readonly Setting[] = [
     says: 'extensions that a project may have; past it 409',
   },
   {
+    ...{ name: 'CONTEXTS_MAX', roles: CORE, default: '10000' },
+    says: 'contexts that a project may have, unless its operator says otherwise; past it 409',
+  },
+  {
+    ...{ name: 'CONTEXT_MIB', roles: CORE, default: '20480' },
+    says: 'MiB that the contexts of a project may hold; past it a save is a warning',
+  },
+  {
+    ...{ name: 'DOWNLOAD_MIB', roles: CORE, default: '20480' },
+    says: 'MiB of downloads that a project may store; past it a download is a warning',
+  },
+  {
+    ...{ name: 'RECORDING_MIB', roles: CORE, default: '20480' },
+    says: 'MiB of recordings that a project may store; past it a recording stops with a warning',
+  },
+  {
+    ...{ name: 'UPLOAD_MIB', roles: CORE, default: '10240' },
+    says: 'MiB of archives, bundles and extensions that a project may store; past it 409',
+  },
+  {
+    ...{ name: 'LOG_MIB', roles: CORE, default: '10240' },
+    says:
+      'MiB of protocol logs and results of a project; past it logs end; ' +
+      'invokes are 409 when the results alone reach it',
+  },
+  {
     ...{ name: 'SESSION_DAYS', roles: CORE, default: '90' },
     says: 'days that ended sessions are kept; longer while anything else of them is',
   },

@@ -7,8 +7,16 @@ import { OBJECTS } from './objects.ts';
 import { OPERATE } from './operate.ts';
 import { ROLES } from './roles.ts';
 
+const TRY: Command = {
+  usage: 'try [url]',
+  says: 'open a page in a session; prints its title and a live view to watch',
+  example: 'tabern try https://example.org/',
+  kind: 'project',
+  run: async ([url], given) => (await import('../../runner/cli/try.ts')).run(url, given),
+};
+
 export const SECTIONS: readonly Section[] = [
-  { heading: 'Run the service:', commands: ROLES },
+  { heading: 'Run the service:', commands: [...ROLES, TRY] },
   { heading: 'Write functions:', commands: FUNCTIONS },
   { heading: 'Look after a project:', commands: OBJECTS },
   { heading: 'Operate the service:', commands: OPERATE },

@@ -4,11 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdCompress } from 'node:zlib';
+import { syncDirectory } from '../../proto/durable.ts';
 import type { Env } from '../../proto/env.ts';
 import type { Given } from '../commands/command.ts';
 import { EXIT, Exit, endedBySignal } from '../exits.ts';
@@ -58,7 +59,7 @@ export async function backup(
     });
     signal.throwIfAborted();
     await rename(aside, path);
-    await syncFolder(dirname(path));
+    syncDirectory(dirname(path));
     report({ path, bytes, missing, withMasterKey }, given);
     return missing.length === 0 ? 0 : EXIT.failed;
   } catch (error) {
@@ -136,9 +137,4 @@ function report(
     say('the master key is not in it: keep <data>/keys/master.key elsewhere, or use --with-keys');
   }
   print(given['json'] === true ? JSON.stringify(done) : done.path);
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, 'r');
-  await handle.sync();
 }

@@ -2,10 +2,9 @@
  * Core as its operator calls it: over its socket, with the operator's token. Both lie in the data
  * directory, so whoever can read that is the operator; elsewhere they are options.
  */
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { credentials } from '@grpc/grpc-js';
-import { type Env, text } from '../../proto/env.ts';
+import { readToken } from '../../proto/durable.ts';
+import { ConfigError, type Env, text } from '../../proto/env.ts';
 import { Fault } from '../../proto/errors.ts';
 import { Channel } from '../../proto/grpc.ts';
 import type { CallOptions } from '../../proto/rpc.ts';
@@ -34,12 +33,8 @@ export async function withCore<T>(
   work: (core: OperatedCore) => Promise<T>,
 ): Promise<T> {
   const place = placeOf(given, env);
-  const isLocal = place.address.startsWith('unix:');
   const token = tokenOf(place, env);
-  using channel = new Channel(
-    place.address,
-    isLocal ? credentials.createInsecure() : credentials.createSsl(),
-  );
+  using channel = new Channel(place.address);
   const { operators } = remoteClients(channel);
   try {
     return await work({ operators, call: { metadata: { authorization: `Bearer ${token}` } } });
@@ -58,8 +53,9 @@ function tokenOf({ dataDir }: Place, env: Env): string {
   if (given !== undefined) return given;
   const path = join(dataDir, 'keys', 'operator.token');
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readToken(path);
   } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EACCES') {
       const why = `you may not read ${path}: run this as the user of the service`;

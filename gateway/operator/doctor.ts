@@ -19,7 +19,7 @@ import { type GatewayConfig, gatewayConfig } from '../config.ts';
 import { EXIT } from '../exits.ts';
 import { print } from './screen.ts';
 
-type Look = (env: Env) => AsyncIterable<Finding>;
+type Look = (env: Env, options: { isDeep: boolean }) => AsyncIterable<Finding>;
 
 const MIB = 1 << 20;
 /** In bytes. Ours: an upload is kept there while it arrives. */
@@ -37,9 +37,10 @@ export async function doctor(
   const looks: Look[] = [checkData, checkGateway, checkMachine];
   const found: Finding[] = [];
   const isJson = given['json'] === true;
+  const isDeep = given['deep'] === true;
   const place = typeof given['data'] === 'string' ? { TABERN_DATA: given['data'] } : {};
   for (const look of looks) {
-    for await (const finding of look({ ...env, ...place })) {
+    for await (const finding of look({ ...env, ...place }, { isDeep })) {
       found.push(finding);
       if (!isJson) print(lineOf(finding));
     }

@@ -3,11 +3,16 @@ import { columns } from '../../proto/columns.ts';
 import { ConfigError, type Env } from '../../proto/env.ts';
 import { notFound } from '../../proto/errors.ts';
 import type { OperatedProject, ProjectLimits } from '../../proto/gen/tabern/v1/operators.pb.ts';
+import type { StorageQuota } from '../../proto/gen/tabern/v1/projects.pb.ts';
 import type { Given } from '../commands/command.ts';
 import { withCore } from './core.ts';
 import { print, say } from './screen.ts';
 
 const MIB = 1 << 20;
+const LIMIT_NAMES = [
+  ...(['sessions', 'invocations', 'queue', 'contexts'] as const),
+  ...(['contextMib', 'downloadMib', 'recordingMib', 'uploadMib', 'logMib'] as const),
+] satisfies (keyof ProjectLimits)[];
 
 export async function createProject(name: string, given: Given, env: Env): Promise<number> {
   const limits = limitsOf(given);
@@ -46,10 +51,9 @@ export async function limitProject(project: string, given: Given, env: Env): Pro
         return (await operators.setProjectLimits({ project, limits }, call)).project;
       })
     : await find(project, given, env);
-  const { sessions, invocations, queue } = one?.limits ?? {};
   if (given['json'] === true) print(JSON.stringify(shown(one)));
   else {
-    print(columns(['LIMIT', 'VALUE'], Object.entries({ sessions, invocations, queue })));
+    print(columns(['LIMIT', 'VALUE'], Object.entries(one?.limits ?? {})));
   }
   return 0;
 }
@@ -59,12 +63,21 @@ export async function usageOfProject(project: string, given: Given, env: Env): P
   const { browserMinutes, proxyBytes, sessions, invocations, queued } = one;
   if (given['json'] === true) print(JSON.stringify(shown(one)));
   else {
+    const { storage } = one;
+    const mib = ({ used, limit }: StorageQuota = { used: 0, limit: 0 }): string =>
+      `${(used / MIB).toFixed(1)} of ${limit / MIB}`;
     const rows = Object.entries({
       'browser minutes': browserMinutes,
       'proxy MiB': (proxyBytes / MIB).toFixed(1),
       'sessions now': sessions,
       'invocations now': invocations,
       'invocations that wait': queued,
+      contexts: `${storage?.contexts?.used} of ${storage?.contexts?.limit}`,
+      'context MiB': mib(storage?.contextBytes),
+      'download MiB': mib(storage?.downloadBytes),
+      'recording MiB': mib(storage?.recordingBytes),
+      'upload MiB': mib(storage?.uploadBytes),
+      'log MiB': mib(storage?.logBytes),
     });
     print(columns(['USED', 'AMOUNT'], rows));
   }
@@ -89,18 +102,23 @@ function find(wanted: string, given: Given, env: Env): Promise<OperatedProject> 
 }
 
 function limitsOf(given: Given): ProjectLimits {
-  const count = (name: keyof ProjectLimits): number | undefined => {
+  const limits: ProjectLimits = {};
+  for (const name of LIMIT_NAMES) {
     const value = given[name];
-    if (value === undefined) return undefined;
-    if (typeof value === 'string' && /^\d{1,9}$/.test(value)) return Number(value);
-    throw new ConfigError(`--${name} must be a whole number`);
-  };
-  return { sessions: count('sessions'), invocations: count('invocations'), queue: count('queue') };
+    if (value === undefined) continue;
+    if (typeof value !== 'string' || !/^\d{1,9}$/.test(value)) {
+      const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      throw new ConfigError(`--${flag} must be a whole number`);
+    }
+    limits[name] = Number(value);
+  }
+  return limits;
 }
 
 function shown(one: OperatedProject | undefined) {
   const { project, limits, sessions, invocations, queued } = one ?? {};
   const { id, name, createdAt } = project ?? {};
   const usage = { browserMinutes: one?.browserMinutes, proxyBytes: one?.proxyBytes };
-  return { id, name, createdAt, limits, now: { sessions, invocations, queued }, usage };
+  const storage = one?.storage;
+  return { id, name, createdAt, limits, now: { sessions, invocations, queued }, usage, storage };
 }

@@ -2,50 +2,10 @@
  * What is not under /v1 and has no key in a header, as the OpenAPI description tells of it: the way
  * to a session's browser, and the pages of live views. An upgrade's answer is 101, and no body.
  */
-import { FAILURE } from './openapi-parts.ts';
+import { DISCOVERY_PATHS } from './discovery-paths.ts';
+import { CREDENTIALS, FAILURE, query, TEXT, upgrade } from './openapi-parts.ts';
 
-const query = (name: string, description: string, required = false) => ({
-  ...{ name, in: 'query', required, description },
-  schema: { type: 'string' },
-});
 const TOKEN = query('token', 'The right to look, from GET /v1/sessions/{id}/debug.', true);
-const CREDENTIALS = [
-  query('signingKey', "The session's own key, from connectUrl."),
-  query('apiKey', 'An API key, in its place.'),
-  query('sessionId', 'Which session, with an API key.'),
-];
-const TEXT = { schema: { type: 'string' } };
-
-function upgrade(operationId: string, summary: string, parameters: object[]) {
-  const responses = {
-    101: { description: 'A WebSocket from now on.' },
-    default: FAILURE,
-  };
-  return { get: { operationId, summary, security: [], parameters, responses } };
-}
-
-function version(operationId: string) {
-  const properties = {
-    Browser: { type: 'string' },
-    'Protocol-Version': { type: 'string' },
-    'User-Agent': { type: 'string' },
-    'V8-Version': { type: 'string' },
-    webSocketDebuggerUrl: { type: 'string' },
-  };
-  const schema = { type: 'object', required: Object.keys(properties), properties };
-  return {
-    get: {
-      operationId,
-      summary: 'The WebSocket address of a session, as Chrome tells its own.',
-      security: [],
-      parameters: CREDENTIALS,
-      responses: {
-        200: { description: 'The address.', content: { 'application/json': { schema } } },
-        default: FAILURE,
-      },
-    },
-  };
-}
 
 const STATUS = {
   type: 'object',
@@ -60,8 +20,7 @@ export const BROWSER_PATHS = {
   '/': upgrade('connectByKey', 'Drives a session, or a new one.', CREDENTIALS),
   '/connect': upgrade('connect', 'Drives a session: its connectUrl.', CREDENTIALS),
   '/view': upgrade('view', 'Watches a session: the line of a live view.', [TOKEN]),
-  '/json/version': version('version'),
-  '/json/version/': version('versionWithSlash'),
+  ...DISCOVERY_PATHS,
   '/live': {
     get: {
       operationId: 'live',

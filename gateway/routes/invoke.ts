@@ -13,6 +13,7 @@ import type { Clients } from '../../proto/services.ts';
 import type { State } from '../auth.ts';
 import { WAIT_MAX_S } from '../config.ts';
 import { callerOf, type Operation, render } from '../contract.ts';
+import { written } from '../json-texts.ts';
 import { waiting } from '../waits.ts';
 
 export const INVOKE_ROUTE = '/v1/functions/:functionId/invoke';
@@ -29,8 +30,9 @@ export function preferWait({ clients, operations, draining }: Parts): RouterMidd
     operations.find(({ method }) => method.localName === 'getInvocation'),
     'getInvocation',
   );
-  const { input, output } = reads.method;
-  const call = callerOf(clients, reads.method);
+  const { method, texts } = reads;
+  const { input, output } = method;
+  const call = callerOf(clients, method);
   const send = async (request: { id: string; wait: number }, options: CallOptions) =>
     render(output, await call(toBinary(input, fromJson(input, request)), options), 'invocation');
 
@@ -38,11 +40,11 @@ export function preferWait({ clients, operations, draining }: Parts): RouterMidd
     await next();
     const wait = preferredWait(ctx.get('prefer'));
     if (wait === 0) return;
-    const { id } = ctx.body as { id: string };
+    const { id } = ctx.state.answer as { id: string };
     const options = must(ctx.state.call, 'a key');
     try {
       const latest = await waiting({ id, wait }, { send, options, draining });
-      ctx.body = latest;
+      ctx.body = written(latest, texts.answer);
       if (!hasEnded(latest)) return;
     } catch (error) {
       if (error instanceof Fault) return;

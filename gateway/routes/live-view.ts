@@ -107,7 +107,7 @@ async function tabsOf(
 ): Promise<GetLiveViewResponse_Page[]> {
   const late = AbortSignal.timeout(TABS_TIMEOUT_MS);
   const signal = gone ? AbortSignal.any([gone, late]) : late;
-  const value = new URLSearchParams(view.wsUrl.split('?')[1]).get('token') ?? '';
+  const value = new URLSearchParams(view.debuggerUrl.split('?')[1]).get('token') ?? '';
   try {
     const place = await locate({ $case: 'viewToken', value }, signal);
     return pagesOf(await askDoor(place, { method: 'GET', path: '/targets', signal }), view);

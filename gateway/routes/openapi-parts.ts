@@ -15,3 +15,25 @@ export function fileBody(description: string) {
   const schema = { type: 'object', required: ['file'], properties: { file } };
   return { required: true, content: { 'multipart/form-data': { schema } } };
 }
+
+export const TEXT = { schema: { type: 'string' } };
+
+export const query = (name: string, description: string, required = false) => ({
+  ...{ name, in: 'query', required, description },
+  schema: { type: 'string' },
+});
+
+/** What names a session on the way to its browser. */
+export const CREDENTIALS = [
+  query('signingKey', "The session's own key, from connectUrl."),
+  query('apiKey', 'An API key, in its place.'),
+  query('sessionId', 'Which session, with an API key.'),
+];
+
+export function upgrade(operationId: string, summary: string, parameters: object[]) {
+  const responses = {
+    101: { description: 'A WebSocket from now on.' },
+    default: FAILURE,
+  };
+  return { get: { operationId, summary, security: [], parameters, responses } };
+}

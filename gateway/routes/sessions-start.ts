@@ -24,7 +24,7 @@ export function startSession(clients: Clients, registry: FileRegistry): RouterMi
   const input = must(registry.getMessage(name), name);
   return async (ctx) => {
     const call = must(ctx.state.call, 'a key');
-    const body = objectIn(await readJson(ctx.req));
+    const body = objectIn(await readJson(ctx.req, ctx.state));
     const given = body[ID];
     if (given !== undefined && given !== null && typeof given !== 'string') {
       throw invalidField(ID, 'must be a string.');

@@ -1,6 +1,10 @@
-/** Places for uploads: so many at once, of one key and of all, whatever is uploaded. */
+/**
+ * Places for uploads: so many at once, of one key and of all, whatever is uploaded. Those of all
+ * are shared by key, so that no number of keys takes the last one.
+ */
 import { Fault } from '../../proto/errors.ts';
 import type { CallOptions } from '../../proto/rpc.ts';
+import { openShares } from '../../proto/shares.ts';
 import { UPLOADS_MAX, UPLOADS_OF_KEY_MAX } from '../config.ts';
 
 /**
@@ -10,26 +14,15 @@ import { UPLOADS_MAX, UPLOADS_OF_KEY_MAX } from '../config.ts';
 export type EnterUpload = (call: CallOptions) => Disposable;
 
 export function uploadSlots(): EnterUpload {
-  const running = new Map<string, number>();
-  let total = 0;
+  const shares = openShares(UPLOADS_MAX, UPLOADS_OF_KEY_MAX);
   return ({ metadata }) => {
     const key = metadata?.['x-svc-api-key'] ?? '';
-    const own = running.get(key) ?? 0;
-    const limit = own >= UPLOADS_OF_KEY_MAX ? UPLOADS_OF_KEY_MAX : UPLOADS_MAX;
-    if (own >= UPLOADS_OF_KEY_MAX || total >= UPLOADS_MAX) {
-      throw new Fault('CONCURRENCY_LIMIT', `Max concurrent uploads (${limit}) reached.`, {
-        ...{ limit, current: limit },
-      });
+    if (!shares.acquire(key, 1)) {
+      const current = shares.heldBy(key);
+      const limit = Math.max(1, current);
+      const message = `Max concurrent uploads (${limit}) reached.`;
+      throw new Fault('CONCURRENCY_LIMIT', message, { limit, current });
     }
-    running.set(key, own + 1);
-    total += 1;
-    return {
-      [Symbol.dispose]() {
-        const left = (running.get(key) ?? 1) - 1;
-        if (left === 0) running.delete(key);
-        else running.set(key, left);
-        total -= 1;
-      },
-    };
+    return { [Symbol.dispose]: () => shares.release(key, 1) };
   };
 }

@@ -85,7 +85,7 @@ export function openTargetSession(
     async call(method, params = {}, options = {}) {
       if (!isOpen) throw new Error('the target is gone');
       const id = nextId++;
-      const text = JSON.stringify({ id, method, params, sessionId });
+      const text = Buffer.from(JSON.stringify({ id, method, params, sessionId }));
       using waiter = openWaiter({ method, write: () => void pipe.write(text) }, options);
       waiters.set(id, waiter);
       waiter.ask();

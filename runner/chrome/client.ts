@@ -3,27 +3,34 @@
  *   open -> left (by either side, once); then all of its sessions are detached
  */
 import type { Duplex } from 'node:stream';
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
-import { parseCommand } from './commands.ts';
+import { undisguised } from '../jail/net-errors.ts';
+import { keepAllDownloads, keepDownloads } from './browser-contexts.ts';
+import { type ErrorBody, type Message, paramsOf, readMessage, written } from './commands.ts';
+import { contextCreator } from './context-proxies.ts';
+import { tellFront } from './front.ts';
 import { type TargetInfo, watcher } from './newcomers.ts';
-import { openOutbox } from './outbox.ts';
-import { openPages } from './pages.ts';
-import { MESSAGE_MAX_BYTES, TAIL_BYTES } from './pipe.ts';
-import { type Command, police } from './police.ts';
+import { endSoon, openOutbox } from './outbox.ts';
+import { openPauses } from './pauses.ts';
+import { type Command, isJudged, police } from './police.ts';
 import type { Relayed } from './relay.ts';
+import type { Root } from './roots.ts';
+import { MESSAGE_MAX_BYTES, TAIL_BYTES } from './split.ts';
 import type { Tap, TappedSession } from './tap.ts';
+import { idOf } from './tap-text.ts';
+import { Unanswered } from './unanswered.ts';
 
-/** A close that is not answered. */
-const CLOSE_TIMEOUT_MS = 2_000;
-
-/** As Chrome says them. */
-const INVALID_REQUEST = -32600;
-const NO_SESSION = -32001;
+/** Chrome's answer to a command for a session that is not there: it names no session. */
+const NO_SESSION: ErrorBody = { code: -32001, message: 'Session with given id not found.' };
 const REFUSED = -32000;
+/** RFC 6455 7.4.1. Chrome drops a client that sends a binary message, without a close frame. */
+const UNSUPPORTED = 1003;
 
-const NO_COMMAND = 'a message is a JSON object with an integer id and a method, 300 levels at most';
 const CLOSING_BRACE = 0x7d;
+/** `{"id":` begins an answer, `{"method":` an event. */
+const ID_AT = 2;
+const LETTER_I = 0x69;
 const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
@@ -38,7 +45,7 @@ export type ClientOptions = {
   socket: WebSocket;
   /** What the socket writes to. */
   wire: Duplex;
-  rootId: string;
+  root: Root;
   chrome: Relayed;
   log: Log;
   /** Keeps the protocol log; absent: nobody does. */
@@ -46,33 +53,48 @@ export type ClientOptions = {
 };
 
 /** A session of the client; its log when one is kept; what it is a session of. */
-type Owned = { tapped: TappedSession | undefined; targetId?: string | undefined };
+type Owned = {
+  tapped: TappedSession | undefined;
+  targetId?: string | undefined;
+  unanswered: Unanswered;
+};
 
 export function openClient(options: ClientOptions): RelayClient {
-  const { socket, wire, rootId, chrome, log, tap } = options;
+  const { socket, wire, root, chrome, log, tap } = options;
+  const rootId = root.sessionId;
   const { pipe, paths } = chrome;
-  const outbox = openOutbox({ socket, wire, pipe, log });
+  const reading = openPauses(socket);
+  const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
+  /** Of sessions that have ended. */
+  const gone = new Unanswered();
   const beat = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  const warned = new Set<string>();
+  const created = contextCreator(chrome.proxies);
   let messages = 0;
 
-  const say = (message: Buffer, { tapped }: Owned): void => {
+  const say = (message: Buffer, to?: Owned): void => {
     messages += 1;
     outbox.send(message);
-    tapped?.said(message, Date.now());
+    to?.tapped?.said(message, Date.now());
   };
   const own = (id: string, pageId = 0, targetId?: string): void => {
-    const session: Owned = { tapped: tap?.session(pageId), targetId };
+    const unanswered = new Unanswered();
+    const session: Owned = { tapped: tap?.session(pageId), targetId, unanswered };
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
       watch.heard(raw, id);
-      say(id === rootId ? withoutTail(raw) : raw, session);
+      unanswered.settle(answeredBy(raw));
+      const message = undisguised(raw, chrome.egress.errors);
+      say(id === rootId ? withoutTail(message) : message, session);
     };
     pipe.claim(id, receive, () => end(1009, TOO_LONG));
   };
   const disown = (id: string): void => {
-    owned.get(id)?.tapped?.end();
+    const session = owned.get(id);
+    session?.tapped?.end();
+    if (session !== undefined) gone.addAll(session.unanswered);
     owned.delete(id);
     pipe.release(id);
   };
@@ -81,68 +103,112 @@ export function openClient(options: ClientOptions): RelayClient {
       own(id, tap && pageOf(tap, target, owned.get(parent)), target?.targetId),
     disown,
     // before the client hears of it: what it says about downloads itself comes after this
-    made: (browserContextId) => void keepDownloads(chrome, browserContextId),
+    made: (browserContextId, call) => {
+      if (browserContextId !== undefined) void keepDownloads(chrome, browserContextId);
+      created.made(browserContextId, call);
+    },
   });
   const end = (code: number, reason: string): void => {
     outbox.flush();
     socket.close(code, reason);
     endSoon(socket);
   };
-  const answer = (command: Partial<Command>, body: object, session: Owned): void => {
-    const { id, sessionId } = command;
-    const whole = { id, ...body, ...(sessionId === undefined ? {} : { sessionId }) };
-    say(Buffer.from(JSON.stringify(whole)), session);
+  /** As Chrome does: on the session that the command names, when there is one. */
+  const answer = ({ id, sessionId }: Message, body: object, to?: Owned): void => {
+    const on = to === undefined || sessionId === '' ? {} : { sessionId };
+    say(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
   };
-  const fail = (command: Partial<Command>, code: number, message: string, of?: Owned): void => {
-    answer(command, { error: { code, message } }, of ?? { tapped: undefined });
+  const pass = (message: Message, command: Command, to: Owned): string => {
+    const { id, params } = command;
+    const sessionId = message.sessionId || rootId;
+    const call = watch.sent(command, sessionId);
+    tellFront(chrome, command, to.targetId);
+    to.unanswered.add(id);
+    const judged = params && { params: Buffer.from(JSON.stringify(params)) };
+    if (pipe.write(written({ ...message, ...judged }, sessionId))) return call;
+    reading.pause(pipe);
+    void pipe.drained().then(() => reading.resume(pipe));
+    return call;
   };
-  const fromClient = (text: string): void => {
+  const fromClient = (text: Buffer): void => {
     messages += 1;
-    const command = parseCommand(text);
-    if (command === undefined) {
-      fail({}, INVALID_REQUEST, NO_COMMAND);
+    const message = readMessage(text);
+    if ('error' in message) {
+      say(Buffer.from(JSON.stringify(message)));
       return;
     }
-    const { sessionId = rootId } = command;
-    const session = owned.get(sessionId);
+    const session = owned.get(message.sessionId || rootId);
     if (session === undefined) {
-      fail(command, NO_SESSION, 'Session with given id not found.');
+      answer(message, { error: NO_SESSION });
       return;
     }
-    session.tapped?.command(command, text, Date.now());
+    const { id, method, params } = message;
+    const judged = isJudged(method) ? paramsOf(message) : {};
+    const command = 'error' in judged ? { id, method } : { id, method, ...judged };
+    session.tapped?.command(command, { text, params }, Date.now());
+    if ('error' in judged) answer(message, judged, session);
+    else decide(message, command, session);
+  };
+  /** Each once. */
+  const warn = (why: string): void => {
+    if (!warned.has(why)) tap?.warn(why, Date.now());
+    warned.add(why);
+  };
+  const decide = (message: Message, command: Command, session: Owned): void => {
     const verdict = police(command, beat);
     switch (verdict.kind) {
-      case 'refuse':
-        fail(command, REFUSED, verdict.why, session);
+      case 'refuse': {
+        const { code = REFUSED, why, isWarned } = verdict;
+        if (isWarned) warn(why);
+        answer(message, { error: { code, message: why } }, session);
         return;
+      }
       case 'leave':
-        answer(command, { result: {} }, session);
+        answer(message, { result: {} }, session);
         end(1000, 'Browser.close');
         return;
       case 'allow':
-      case 'rewritten': {
-        watch.sent(command, sessionId);
-        tellFront(chrome, command, session);
-        const passed = verdict.kind === 'allow' ? command : verdict.command;
-        if (pipe.write(JSON.stringify({ ...passed, sessionId }))) return;
-        socket.pause();
-        void pipe.drained().then(() => socket.resume());
-      }
+        pass(message, command, session);
+        return;
+      case 'rewritten':
+        pass(message, verdict.command, session);
+        return;
+      case 'proxied':
+        created
+          .create(verdict.route, (own) => {
+            const { command: asked } = verdict;
+            const params = { ...asked.params, ...own };
+            if (socket.readyState !== socket.OPEN) return undefined;
+            return pass(message, { ...asked, params }, session);
+          })
+          .catch(({ message: why }: Error) => {
+            answer(message, { error: { code: REFUSED, message: why } }, session);
+          });
     }
   };
+  /** Chrome found no session for a command: one had ended before Chrome read the command. */
+  const unknownSession = (id: number, raw: Buffer): void => {
+    const isOurs = [gone, ...[...owned.values()].map(({ unanswered }) => unanswered)].some((ids) =>
+      ids.settle(id),
+    );
+    if (isOurs) say(raw);
+  };
 
-  own(rootId);
-  socket.on('message', (bytes: RawData) => {
+  own(rootId, tap && root.targetId ? tap.pageIdOf(root.targetId) : 0, root.targetId);
+  const stopListening = [pipe.onUnknownSession(unknownSession), pipe.share.add(reading)];
+  socket.on('message', (text: Buffer, isBinary: boolean) => {
     // one that has been told to go drives nothing any more, whatever it still says
-    if (socket.readyState === socket.OPEN) fromClient(bytes.toString());
+    if (socket.readyState !== socket.OPEN) return;
+    if (isBinary) end(UNSUPPORTED, 'a message is text');
+    else pipe.share.spend(() => fromClient(text));
   });
   // too long a message, a broken frame: ws says so with its code, and the client may hear it
   socket.on('error', () => endSoon(socket));
   socket.on('close', () => {
     outbox[Symbol.dispose]();
+    for (const stop of stopListening) stop();
     for (const id of [...owned.keys()]) disown(id);
-    // its children go with it; rejects only when Chrome is gone
-    pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);
+    root.end();
     void keepAllDownloads(chrome);
     leave();
   });
@@ -155,40 +221,15 @@ export function openClient(options: ClientOptions): RelayClient {
   };
 }
 
-/** Chrome forgets what a client that leaves had said of downloads, and keeps none from then on. */
-async function keepAllDownloads(chrome: Relayed): Promise<void> {
-  void keepDownloads(chrome);
-  // rejects when Chrome is gone
-  const { browserContextIds } = await chrome.pipe
-    .call('Target.getBrowserContexts')
-    .catch(() => ({ browserContextIds: [] }));
-  for (const id of browserContextIds as string[]) void keepDownloads(chrome, id);
-}
-
-/** Of the default context when none is named. */
-async function keepDownloads({ pipe, paths }: Relayed, browserContextId?: string): Promise<void> {
-  const behavior = { behavior: 'allowAndName', downloadPath: paths.downloads };
-  const params = { ...behavior, eventsEnabled: true, browserContextId };
-  // rejects when the context or Chrome is gone, which is as good
-  await pipe.call('Browser.setDownloadBehavior', params).catch(() => undefined);
-}
-
-/** Which page its user now looks at: Chrome tells nobody else. */
-function tellFront(chrome: Relayed, { method, params }: Command, { targetId }: Owned): void {
-  const isHere = method === 'Page.bringToFront';
-  if (!isHere && method !== 'Target.activateTarget') return;
-  const front = isHere ? targetId : params?.['targetId'];
-  // rejects when Chrome is gone
-  openPages(chrome).then(
-    (pages) => pages.activate(String(front)),
-    () => undefined,
-  );
-}
-
 /** Frames and workers belong to the page above them; what stands above all pages counts as 0. */
 function pageOf(tap: Tap, target: TargetInfo | undefined, parent: Owned | undefined): number {
   if (target?.type === 'page') return tap.pageIdOf(target.targetId);
   return target === undefined ? 0 : (parent?.tapped?.pageId ?? 0);
+}
+
+/** The id that Chrome answers; NaN for an event. */
+function answeredBy(raw: Buffer): number {
+  return raw[ID_AT] === LETTER_I ? idOf(raw) : Number.NaN;
 }
 
 /** The client knows no session id of its root. The message is nobody else's, so no copy is made. */
@@ -196,9 +237,4 @@ function withoutTail(raw: Buffer): Buffer {
   const end = raw.length - TAIL_BYTES;
   raw[end] = CLOSING_BRACE;
   return raw.subarray(0, end + 1);
-}
-
-function endSoon(socket: WebSocket): void {
-  const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
-  socket.once('close', () => clearTimeout(timer));
 }

@@ -4,7 +4,17 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -121,6 +131,19 @@ const UNPACK_TIMEOUT_MS = 120_000;
  * switch web security off.
  */
 const UNPACK = "import('@sparticuz/chromium').then(({ default: it }) => it.executablePath())";
+/**
+ * Instead of the package's own, which names directories of AWS Lambda: the fonts of the system,
+ * where it has some, and the package's. `relative` is beside this file.
+ */
+const FONTS_CONF = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir>/usr/share/fonts</dir>
+  <dir prefix="relative">fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
+`;
 
 async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined> {
   const manifest = npmManifest();
@@ -137,6 +160,7 @@ async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined
         env: { TMPDIR: part, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
         timeout: UNPACK_TIMEOUT_MS,
       });
+      await writeFile(join(part, 'fonts/fonts.conf'), FONTS_CONF);
       await openToAll(part);
       // another runner may have been faster: both unpacked the same
       await rename(part, home).catch(() => undefined);

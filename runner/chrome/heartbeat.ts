@@ -1,12 +1,13 @@
 /**
- * Finds a Chrome that hangs: it is asked its version every 5 s; two silences in a row and it is
- * given up. One that says anything at all does not hang: its answer may stand behind a message of
- * 128 MiB, which a busy machine takes that long for (seen).
+ * Finds a Chrome that hangs: it is asked its version every 5 s; six silences in a row and it is
+ * given up, since a good one may have no time for half a minute on a loaded machine. One that says
+ * anything at all does not hang: its answer may stand behind a message of 128 MiB, which a busy
+ * machine takes that long for (seen).
  */
 import type { Pipe } from './pipe.ts';
 
 const BEAT_MS = 5_000;
-const MISSES_MAX = 2;
+const MISSES_MAX = 6;
 
 /**
  * Calls `onHang` once. A page in an endless loop does not count: the browser process answers all

@@ -7,15 +7,16 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Log } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import type { Egress } from '../jail/egress.ts';
-import { openInlet, takeInlet } from '../jail/inlet.ts';
+import { INLET_PORT, openInlet, takeInlet } from '../jail/inlet.ts';
 import type { Exit, Jail, Jailed } from '../jail/ladder.ts';
 import { SessionUnfit } from '../unfit.ts';
+import { type ContextProxies, openContextProxies } from './context-proxies.ts';
 import { extensionLoaded, type LoadedExtension, ownExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import { watchHeart } from './heartbeat.ts';
@@ -61,7 +62,9 @@ export type Chrome = {
   pipe: Pipe;
   kind: Engine['kind'];
   /** Its way to the network. */
-  egress: Pick<Egress, 'steer' | 'bytes'>;
+  egress: Pick<Egress, 'steer' | 'bytes' | 'errors' | 'onRefusal'>;
+  /** Of its browser contexts. */
+  proxies: ContextProxies;
   /** Settles when no process and no directory is left; never rejects. */
   exited: Promise<Exit>;
   /** The limit that it was ended for, once its pipe is closed. */
@@ -106,6 +109,8 @@ async function launchIn(place: Place): Promise<Chrome> {
   const why = (): string | undefined => jailed.why?.();
   const stderr = keepTail(child);
   const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
+  const port = local === undefined ? INLET_PORT : (local.address() as AddressInfo).port;
+  const proxies = openContextProxies({ egress, pipe }, { port, isShared: local !== undefined });
   const inlet: Promise<Server> = local ? Promise.resolve(local) : takeInlet(child, egress.handle);
   const exited = jailed.exited.then(async (exit) => {
     // one that came after the end, or beside a Chrome that did not, would stay open for ever
@@ -150,6 +155,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     pipe,
     kind: place.engine.kind,
     egress,
+    proxies,
     exited,
     why,
     kill() {

@@ -17,14 +17,15 @@ export type TargetInfo = { targetId: string; type: string };
 export type Watcher = {
   own(id: string, parent: string, target: TargetInfo | undefined): void;
   disown(id: string): void;
-  made(browserContextId: string): void;
+  /** `call`: as `sent` gave it. Undefined: Chrome has refused. */
+  made(browserContextId: string | undefined, call: string): void;
 };
 
 export type Watch = {
   /** Chrome has said this on a session of the client. */
   heard(raw: Buffer, cdpSessionId: string): void;
-  /** The client has said this on a session of its own. */
-  sent(command: Command, cdpSessionId: string): void;
+  /** The client has said this on a session of its own. Gives a name for this call. */
+  sent(command: Command, cdpSessionId: string): string;
   /** Commands whose answer has not come. */
   readonly awaited: number;
 };
@@ -34,13 +35,17 @@ export function watcher({ own, disown, made }: Watcher): Watch {
   const awaited = new Map<string, string>();
   const answered = (raw: Buffer, id: string): void => {
     const [, call, outcome] = ANSWER.exec(raw.toString('latin1', 0, ANSWER_HEAD_BYTES)) ?? [];
-    const method = awaited.get(`${id} ${call}`);
+    const name = `${id} ${call}`;
+    const method = awaited.get(name);
     if (method === undefined) return;
-    awaited.delete(`${id} ${call}`);
-    if (outcome === 'error') return;
+    awaited.delete(name);
+    if (outcome === 'error') {
+      if (method === CREATE) made(undefined, name);
+      return;
+    }
     const { sessionId, browserContextId } = membersOf(raw, 'result');
     if (method === ATTACH) own(String(sessionId), id, undefined);
-    else made(String(browserContextId));
+    else made(String(browserContextId), name);
   };
   return {
     heard(raw, id) {
@@ -52,7 +57,9 @@ export function watcher({ own, disown, made }: Watcher): Watch {
       } else if (awaited.size > 0) answered(raw, id);
     },
     sent({ id, method }, sessionId) {
-      if (method === ATTACH || method === CREATE) awaited.set(`${sessionId} ${id}`, method);
+      const name = `${sessionId} ${id}`;
+      if (method === ATTACH || method === CREATE) awaited.set(name, method);
+      return name;
     },
     get awaited() {
       return awaited.size;

@@ -1,12 +1,13 @@
 /**
  * What goes to one client. Messages of one turn of the event loop leave in one system call. One
  * that falls behind stops the reading of Chrome, and with it the other clients of its session, for
- * so long and no longer.
+ * so long and no longer. Its own commands wait as well: the relay answers many of them itself.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
 import { framed, frameHead } from './frames.ts';
+import type { Pauses } from './pauses.ts';
 import type { Pipe } from './pipe.ts';
 
 /** Above the first, Chrome is no longer read; below the second it is again. */
@@ -16,6 +17,8 @@ const CAUGHT_UP_BYTES = 4 << 20;
 const STALL_MS = 30_000;
 /** A longer message leaves as it is: a copy would cost more than a write of its own. */
 const COPIED_MAX_BYTES = 16 << 10;
+/** A close that is not answered. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 export type Outbox = Disposable & {
   /** Not to be changed after. */
@@ -28,10 +31,12 @@ export type Outbox = Disposable & {
 export function openOutbox(options: {
   socket: WebSocket;
   wire: Duplex;
-  pipe: Pipe;
+  pipe: Pick<Pipe, 'pause' | 'resume'>;
+  /** Of the client's messages. */
+  reading: Pauses;
   log: Log;
 }): Outbox {
-  const { socket, wire, pipe, log } = options;
+  const { socket, wire, pipe, reading, log } = options;
   const me = {};
   let stall: NodeJS.Timeout | undefined;
   let waiting: Buffer[] = [];
@@ -41,6 +46,7 @@ export function openOutbox(options: {
     clearTimeout(stall);
     stall = undefined;
     pipe.resume(me);
+    reading.resume(me);
   };
   const write = (bytes: Buffer): void => {
     // who keeps up costs no callback
@@ -48,6 +54,7 @@ export function openOutbox(options: {
     wire.write(bytes, isMuch ? flushed : undefined);
     if (stall !== undefined || wire.writableLength <= BEHIND_BYTES) return;
     pipe.pause(me);
+    reading.pause(me);
     stall = setTimeout(() => {
       log.warn('a client does not read: dropped');
       socket.terminate();
@@ -77,6 +84,13 @@ export function openOutbox(options: {
     [Symbol.dispose]() {
       clearTimeout(stall);
       pipe.resume(me);
+      reading.resume(me);
     },
   };
+}
+
+/** Of a socket that is closing: a peer that does not answer is gone. */
+export function endSoon(socket: WebSocket): void {
+  const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
+  socket.once('close', () => clearTimeout(timer));
 }

@@ -4,33 +4,33 @@
  * session. Only the tail is looked at for that: Chrome writes `,"sessionId":"<32 hex>"}` last (a
  * test fails when a new Chrome does not).
  */
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { openPace } from './pace.ts';
+import { openPauses } from './pauses.ts';
+import { openShare, type Share } from './share.ts';
+import { cdpSessionOf, NUL, splitter } from './split.ts';
 
-const NUL = 0;
-/** `,"sessionId":"` + 32 hex digits + `"}` */
-export const TAIL_BYTES = 48;
-const TAIL = /^,"sessionId":"([0-9A-F]{32})"\}$/;
-/** Ours: Chrome answers a browser-level command within milliseconds. */
-const CALL_TIMEOUT_MS = 10_000;
+/** Ours: Chrome answers a browser-level command within milliseconds, or, under load, seconds. */
+const CALL_TIMEOUT_MS = 30_000;
 /**
- * Our own commands are numbered from here, those of clients below: Chrome answers a command for a
- * session that has just gone without the session, and such an answer must not look like ours.
+ * Chrome's answer to a command for a session that is not there. It carries no session, and its id
+ * may be that of a call of ours, which name no session and so are never answered like that.
  */
-export const OWN_IDS = 2 ** 30;
-/** Of one message of Chrome's. Ours: a page returns what it likes, and this process holds it. */
-export const MESSAGE_MAX_BYTES = 128 << 20;
-
+const NO_SESSION = -32001;
+/** As much as leaves in one buffer; longer messages are not copied. */
+const JOINED_MAX_BYTES = 64 << 10;
+const END = Buffer.from([NUL]);
 export type CdpEvent = { method: string; params: Record<string, unknown> };
 
 export type Pipe = {
   /**
-   * One command of our own on the browser. Rejects with Chrome's message, at its end, or after 10
+   * One command of our own on the browser. Rejects with Chrome's message, at its end, or after 30
    * s.
    */
   call(method: string, params?: object, timeoutMs?: number): Promise<Record<string, unknown>>;
   /** Writes one whole message; false when Chrome is behind: wait for `drained`. */
-  write(message: string): boolean;
+  write(message: Buffer): boolean;
   drained(): Promise<void>;
   /**
    * Gives every message of a session to `listener`, as it came, tail included; the buffer is its
@@ -38,6 +38,8 @@ export type Pipe = {
    */
   claim(cdpSessionId: string, listener: (raw: Buffer) => void, onTooLong?: () => void): void;
   release(cdpSessionId: string): void;
+  /** Chrome knew no session of that id for a command: its answer, which carries none. */
+  onUnknownSession(listener: (id: number, raw: Buffer) => void): () => void;
   /** Events of the browser itself, which carry no session. */
   onEvent(listener: (event: CdpEvent) => void): () => void;
   /** Stops reading from Chrome on behalf of `who` until it resumes. Several may pause at once. */
@@ -46,6 +48,8 @@ export type Pipe = {
   readonly isPaused: boolean;
   /** That Chrome has said so far. */
   readonly heardBytes: number;
+  /** Of the thread's time: reading stops while it rests. */
+  readonly share: Share;
   /** Settles when Chrome has closed its end; never rejects. */
   closed: Promise<void>;
 };
@@ -54,7 +58,7 @@ type Waiter = { resolve(result: Record<string, unknown>): void; reject(error: Er
 type Answer = {
   id?: number;
   result?: Record<string, unknown>;
-  error?: { message: string };
+  error?: { message: string; code?: number };
   method?: string;
   params?: Record<string, unknown>;
 };
@@ -67,27 +71,42 @@ export function openPipe(
 ): Pipe {
   const waiters = new Map<number, Waiter>();
   const listeners = new Map<string, { receive(raw: Buffer): void; onTooLong?: () => void }>();
+  const onUnknown = new Set<(id: number, raw: Buffer) => void>();
   const onEvents = new Set<(event: CdpEvent) => void>();
-  const pausers = new Set<object>();
+  const reading = openPauses(fromChrome);
+  const share = openShare();
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
-  let nextId = OWN_IDS;
+  let nextId = 1;
   let isOpen = true;
-  let unsaid = '';
+  let unsaid: Buffer[] = [];
+  let unsaidBytes = 0;
   let heardBytes = 0;
+  let draining: Promise<unknown> | undefined;
 
   const flush = (): void => {
-    const said = unsaid;
-    unsaid = '';
-    if (said !== '' && isOpen) toChrome.write(said);
+    const said = unsaidBytes > JOINED_MAX_BYTES ? unsaid : [Buffer.concat(unsaid)];
+    const isAny = unsaidBytes > 0;
+    unsaid = [];
+    unsaidBytes = 0;
+    if (!isAny || !isOpen) return;
+    toChrome.cork();
+    for (const bytes of said) toChrome.write(bytes);
+    toChrome.uncork();
   };
   /** What is written in one turn of the loop leaves in one system call. */
-  const put = (message: string): boolean => {
+  const put = (message: Buffer): boolean => {
     pace.asked();
-    if (unsaid === '') process.nextTick(flush);
-    unsaid += `${message}\0`;
-    return !toChrome.writableNeedDrain && unsaid.length < toChrome.writableHighWaterMark;
+    if (unsaidBytes === 0) process.nextTick(flush);
+    unsaid.push(message, END);
+    unsaidBytes += message.length + 1;
+    return !toChrome.writableNeedDrain && unsaidBytes < toChrome.writableHighWaterMark;
   };
-  const settle = (answer: Answer): void => {
+  const settle = (raw: Buffer): void => {
+    const answer = JSON.parse(raw.toString()) as Answer;
+    if (answer.error?.code === NO_SESSION && answer.id !== undefined) {
+      for (const listener of onUnknown) listener(answer.id, raw);
+      return;
+    }
     const waiter = answer.id === undefined ? undefined : waiters.get(answer.id);
     if (waiter === undefined) {
       const { method, params = {} } = answer;
@@ -101,7 +120,7 @@ export function openPipe(
   const receive = (raw: Buffer): void => {
     pace.heard(raw);
     const id = cdpSessionOf(raw);
-    if (id === undefined) settle(JSON.parse(raw.toString()) as Answer);
+    if (id === undefined) settle(raw);
     else listeners.get(id)?.receive(raw);
   };
   const skip = (tail: Buffer): void => listeners.get(cdpSessionOf(tail) ?? '')?.onTooLong?.();
@@ -109,7 +128,7 @@ export function openPipe(
   const read = (bytes: Buffer): void => {
     heardBytes += bytes.length;
     try {
-      if (split(bytes)) pace.read();
+      if (share.spend(() => split(bytes))) pace.read();
     } catch {
       // no Chrome of ours writes that, but an exploited one: its pipe is closed, which ends it
       fromChrome.destroy();
@@ -120,6 +139,7 @@ export function openPipe(
     if (!isOpen) return;
     isOpen = false;
     pace[Symbol.dispose]();
+    share[Symbol.dispose]();
     for (const waiter of waiters.values()) waiter.reject(new Error('chrome is gone'));
     waiters.clear();
     close();
@@ -127,8 +147,10 @@ export function openPipe(
   fromChrome.on('data', read).on('close', end).on('end', end).on('error', end);
   toChrome.on('error', end).on('close', end);
 
+  share.add(reading);
+
   return {
-    closed,
+    ...{ closed, share, pause: reading.pause, resume: reading.resume },
     async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
       if (!isOpen) throw new Error('chrome is gone');
       const id = nextId++;
@@ -138,7 +160,7 @@ export function openPipe(
         waiters.delete(id);
         reject(new Error(`${method} was not answered within ${timeoutMs} ms`));
       }, timeoutMs);
-      put(JSON.stringify({ id, method, params }));
+      put(Buffer.from(JSON.stringify({ id, method, params })));
       try {
         return await promise;
       } finally {
@@ -149,75 +171,30 @@ export function openPipe(
     async drained() {
       flush();
       if (!isOpen || !toChrome.writableNeedDrain) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      toChrome.once('drain', resolve);
-      await Promise.race([promise, closed]);
+      draining ??= Promise.race([once(toChrome, 'drain').catch(() => closed), closed]).finally(
+        () => {
+          draining = undefined;
+        },
+      );
+      await draining;
     },
     claim(id, receive, onTooLong) {
       listeners.set(id, { receive, ...(onTooLong && { onTooLong }) });
     },
     release: (id) => void listeners.delete(id),
+    onUnknownSession(listener) {
+      onUnknown.add(listener);
+      return () => void onUnknown.delete(listener);
+    },
     onEvent(listener) {
       onEvents.add(listener);
       return () => void onEvents.delete(listener);
     },
     get isPaused() {
-      return pausers.size > 0;
+      return reading.isPaused;
     },
     get heardBytes() {
       return heardBytes;
     },
-    pause(who) {
-      pausers.add(who);
-      fromChrome.pause();
-    },
-    resume(who) {
-      if (pausers.delete(who) && pausers.size === 0) fromChrome.resume();
-    },
   };
-}
-
-/** The session that a message belongs to; undefined for the browser's own. */
-export function cdpSessionOf(raw: Buffer): string | undefined {
-  if (raw.length < TAIL_BYTES) return undefined;
-  return TAIL.exec(raw.toString('latin1', raw.length - TAIL_BYTES))?.[1];
-}
-
-/**
- * Cuts a stream of bytes at NULs; gives whether the last message is whole. The parts of a long one
- * are joined once, when its end has come. Of one that is too long nothing is kept: `skip` gets its
- * last bytes when it is over.
- */
-export function splitter(
-  receive: (message: Buffer) => void,
-  { skip, maxBytes = MESSAGE_MAX_BYTES }: { skip(tail: Buffer): void; maxBytes?: number },
-): (bytes: Buffer) => boolean {
-  let parts: Buffer[] = [];
-  let held = 0; // bytes of the message that has begun
-  const keep = (bytes: Buffer): void => {
-    parts.push(bytes);
-    held += bytes.length;
-    if (held > maxBytes)
-      parts = [Buffer.from(joined(parts.slice(-TAIL_BYTES)).subarray(-TAIL_BYTES))];
-  };
-  return (bytes) => {
-    let start = 0;
-    for (let end = bytes.indexOf(NUL); end !== -1; end = bytes.indexOf(NUL, start)) {
-      keep(bytes.subarray(start, end));
-      const message = joined(parts);
-      const isTooLong = held > maxBytes;
-      parts = [];
-      held = 0;
-      start = end + 1;
-      if (isTooLong) skip(message);
-      else receive(message);
-    }
-    if (start < bytes.length) keep(bytes.subarray(start));
-    return held === 0;
-  };
-}
-
-function joined(parts: readonly Buffer[]): Buffer {
-  const [only] = parts;
-  return only !== undefined && parts.length === 1 ? only : Buffer.concat(parts);
 }

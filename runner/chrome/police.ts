@@ -5,17 +5,23 @@
  * /json/protocol again with each major version.
  */
 
+import type { Route } from '../jail/routes.ts';
+import { routeOf } from './context-route.ts';
+
+/** `params`: of a command that is judged by them (isJudged). */
 export type Command = {
   id: number;
   method: string;
-  params?: Record<string, unknown>;
-  sessionId?: string;
+  params?: Record<string, unknown> | undefined;
 };
 
 export type Verdict =
   | { kind: 'allow' }
   | { kind: 'rewritten'; command: Command }
-  | { kind: 'refuse'; why: string }
+  /** Creates a browser context whose traffic takes this route. */
+  | { kind: 'proxied'; command: Command; route: Route }
+  /** `isWarned`: drivers may keep the answer to themselves, so the session's log has it. */
+  | { kind: 'refuse'; why: string; code?: number; isWarned?: boolean }
   /** The client is done: Browser.close ends its connection, never the browser of the others. */
   | { kind: 'leave' };
 
@@ -27,6 +33,8 @@ export type Beat = {
 };
 
 const ALLOW: Verdict = { kind: 'allow' };
+/** Chrome's code of an unknown session to detach. */
+const INVALID_PARAMS = -32602;
 /** Where clients find what was uploaded for a session. Source: reference.md 1.2. */
 const UPLOADS = '/tmp/.uploads';
 
@@ -66,6 +74,7 @@ const SCHEMES: ReadonlySet<string> = new Set([
 /** The others are names of the browser's own pages. */
 const ABOUT: ReadonlySet<string> = new Set(['blank', 'srcdoc']);
 
+type Refused = Extract<Verdict, { kind: 'refuse' }>;
 type Check = (command: Command, beat: Beat) => Verdict;
 
 const CHECKED: Readonly<Record<string, Check>> = {
@@ -82,12 +91,19 @@ const CHECKED: Readonly<Record<string, Check>> = {
   'Target.setAutoAttach': (command) => withParams(command, { flatten: true }),
   'Target.detachFromTarget': (command, { owns }) => {
     const id = command.params?.['sessionId'];
-    return id === undefined || owns(String(id)) ? ALLOW : refuse(command, 'it is not your session');
+    if (id === undefined || owns(String(id))) return ALLOW;
+    return { kind: 'refuse', code: INVALID_PARAMS, why: 'No session with given id' };
   },
   'Target.createBrowserContext': (command) => {
-    const { proxyServer, proxyBypassList } = command.params ?? {};
+    const { proxyServer, proxyBypassList, ...params } = command.params ?? {};
     if (!proxyServer && !proxyBypassList) return ALLOW;
-    return refuse(command, 'a proxy of its own (direct://) would lead past the egress rules');
+    try {
+      const route = proxyServer && routeOf(String(proxyServer), String(proxyBypassList ?? ''));
+      const own = { ...command, params };
+      return route ? { kind: 'proxied', command: own, route } : { kind: 'rewritten', command: own };
+    } catch (error) {
+      return refuse(command, `proxyServer ${(error as Error).message}`);
+    }
   },
   'DOM.setFileInputFiles': (command, beat) =>
     files(command, command.params?.['files'], beat, (placed) => ({ files: placed })),
@@ -101,6 +117,17 @@ const CHECKED: Readonly<Record<string, Check>> = {
     return isOwn ? ALLOW : refuse(command, 'it would trace the whole machine');
   },
 };
+
+/** These name what the relay or its log remembers. */
+const NOTED: ReadonlySet<string> = new Set([
+  'Target.activateTarget',
+  'Network.setExtraHTTPHeaders',
+]);
+
+/** Whether the params of that method are looked at: those of others are not parsed. */
+export function isJudged(method: string): boolean {
+  return Object.hasOwn(CHECKED, method) || NOTED.has(method);
+}
 
 /** Judges one command of a client. */
 export function police(command: Command, beat: Beat): Verdict {
@@ -116,7 +143,7 @@ function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined 
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-function refuse(command: Command, why: string): Verdict {
+function refuse(command: Command, why: string): Refused {
   return { kind: 'refuse', why: `${command.method} is not available: ${why}` };
 }
 
@@ -142,8 +169,8 @@ function downloads(command: Command, beat: Beat): Verdict {
 
 function url(command: Command): Verdict {
   const text = command.params?.['url'];
-  if (text === undefined || text === '') return ALLOW;
-  return isOpenUrl(String(text))
+  if (typeof text !== 'string') return ALLOW; // Chrome takes no other value
+  return isOpenUrl(text) || isNoUrl(text)
     ? ALLOW
     : refuse(command, 'only http, https, data and blob URLs and about:blank can be opened');
 }
@@ -163,6 +190,16 @@ export function isOpenUrl(text: string): boolean {
 }
 
 /**
+ * Chrome refuses it in its own words. Without a scheme no parser finds one; with a scheme that is
+ * not open, Chrome's parser might accept what ours does not.
+ */
+function isNoUrl(text: string): boolean {
+  if (URL.canParse(text)) return false;
+  const scheme = /^[\0-\x20]*([^:/?#]*:)/.exec(text.replace(/[\t\n\r]/g, ''))?.[1];
+  return scheme === undefined || SCHEMES.has(scheme.toLowerCase());
+}
+
+/**
  * Both commands read any file that Chrome can: only the session's uploads are named freely. Clients
  * know them by UPLOADS, whatever the directory's name is.
  */
@@ -179,7 +216,8 @@ function files(
     return isBelow(UPLOADS, path) ? [uploads + path.slice(UPLOADS.length)] : [];
   });
   if (placed.length < all.length) {
-    return refuse(command, `only files below ${UPLOADS} can be given to a page`);
+    const why = `only files below ${UPLOADS} can be given to a page`;
+    return { ...refuse(command, why), isWarned: true };
   }
   return placed.every((path, index) => path === all[index])
     ? ALLOW

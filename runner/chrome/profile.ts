@@ -35,6 +35,8 @@ const LEFT_OUT = new Set([
   'LOG',
   'LOG.old',
   'Local State.bad', // put aside by headless-shell
+  'NativeMessagingHosts', // names programs that an extension may start
+  'External Extensions', // names extensions that Chrome installs by itself
   'lockfile', // what Chrome on Windows locks a profile by
 ]);
 /** Temporary files, locks of a live or killed Chrome, files of zeros for metrics. */

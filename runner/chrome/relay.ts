@@ -13,6 +13,7 @@ import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle.ts';
 import { type Chrome, lossOf } from './launch.ts';
+import { browserRoot, type Root, targetRoot } from './roots.ts';
 import type { Tap } from './tap.ts';
 
 /**
@@ -28,7 +29,7 @@ const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close on
 
 export type Relay = {
   /** Serves one upgrade that the caller has already authorised. */
-  serve(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
   readonly clients: number;
   /** Ends every client with a WebSocket close code and takes no more. */
   close(code: number, reason: string): void;
@@ -36,7 +37,11 @@ export type Relay = {
   closed: Promise<void>;
 };
 
-export type Relayed = Pick<Chrome, 'pipe' | 'paths' | 'why'>;
+export type Relayed = Pick<Chrome, 'pipe' | 'paths' | 'proxies' | 'why'> & {
+  egress: Pick<Chrome['egress'], 'errors'>;
+};
+
+type Arriving = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
 export type RelayOptions = {
   log: Log;
@@ -61,11 +66,9 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   let ended: { code: number; reason: string } | undefined;
   let arriving = 0;
-  const root = async (): Promise<string> => {
-    return String((await pipe.call('Target.attachToBrowserTarget'))['sessionId']);
-  };
+  const root = (): Promise<Root> => browserRoot(pipe);
   /** The first client's, made before it comes. */
-  let first: Promise<string> | undefined = root();
+  let first: Promise<Root> | undefined = root();
   first.catch(() => undefined); // who comes tries again
 
   const settle = (): void => {
@@ -76,8 +79,9 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     for (const client of clients) client.close(code, reason);
     settle();
   };
-  const welcome = (socket: WebSocket, wire: Duplex, rootId: string): void => {
-    const client = openClient({ socket, wire, rootId, chrome, log, tap });
+  const welcome = (socket: WebSocket, wire: Duplex, root: Root): void => {
+    const client = openClient({ socket, wire, root, chrome, log, tap });
+    void root.closed?.then(() => client.close(1000, 'the target has closed'));
     clients.add(client);
     watchIdle(socket, client, idleMs);
     onClients?.(clients.size);
@@ -88,25 +92,31 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     });
     if (ended) client.close(ended.code, ended.reason);
   };
-  const attach = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+  const ofBrowser = (): Promise<Root> => {
     const made = first?.catch(root) ?? root();
     first = undefined;
-    const rootId = await made;
-    const detach = (): void => {
-      // rejects only when Chrome is gone, and the session with it
-      pipe.call('Target.detachFromTarget', { sessionId: rootId }).catch(() => undefined);
-    };
+    return made;
+  };
+  const attach = async (
+    { request, socket, head }: Arriving,
+    targetId: string | undefined,
+  ): Promise<void> => {
+    const to = await (targetId === undefined ? ofBrowser() : targetRoot(pipe, targetId));
+    if (to === undefined) {
+      refuse(socket, 404, `No such target id: ${targetId}`);
+      return;
+    }
     if (socket.destroyed) {
-      detach();
+      to.end();
       return;
     }
     let isWelcome = false;
-    socket.once('close', () => !isWelcome && detach());
+    socket.once('close', () => !isWelcome && to.end());
     server.handleUpgrade(request, socket, head, (webSocket) => {
       isWelcome = true;
       // a gateway that ends closes its half: its client hears why before ws closes ours
       socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
-      welcome(webSocket, socket, rootId);
+      welcome(webSocket, socket, to);
     });
   };
   void pipe.closed.then(() => {
@@ -119,7 +129,7 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     get clients() {
       return clients.size;
     },
-    serve(request, socket, head) {
+    serve(request, socket, head, targetId) {
       socket.on('error', () => socket.destroy());
       if (ended || clients.size + arriving >= CLIENTS_MAX) {
         if (ended) refuse(socket, 410, 'The session has ended.');
@@ -127,7 +137,7 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
         return;
       }
       arriving += 1;
-      attach(request, socket, head)
+      attach({ request, socket, head }, targetId)
         .catch((error: unknown) => {
           log.warn({ error: String(error) }, 'cannot attach a client');
           refuse(socket, 502, 'The browser could not be reached.');

@@ -8,7 +8,7 @@ import { hasSecrets, mayTell, redacted, withoutHeaders } from './tap-secrets.ts'
 /** `,"sessionId":"` + 32 hex digits + `"}`, which Chrome writes last. */
 const TAIL = /,"sessionId":"[0-9A-F]{32}"\}$/;
 const TAIL_CHARS = 48;
-const ANSWER_HEAD = /^\{"id":\d+,"(result|error)":/;
+const ANSWER_HEAD = /^\{"id":-?\d+,"(result|error)":/;
 const EVENT_HEAD = /^\{"method":"[^"]+","params":/;
 /** Chrome's are 32 hex digits; `main` and the like are a client's own. */
 const ID = /^[\w.-]{1,64}$/;
@@ -46,11 +46,9 @@ function lineFrom(entry: Entry, sessionId: string, secretHeaders: ReadonlySet<st
   );
 }
 
-function commandOf({ method, request, params }: Entry): Shown {
-  if (!hasSecrets(method, 'request')) {
-    return { body: JSON.stringify(params), raw: JSON.stringify(request.text) };
-  }
-  const shown = redacted(method, 'request', params);
+function commandOf({ method, request, params = '{}' }: Entry): Shown {
+  if (!hasSecrets(method, 'request')) return { body: params, raw: JSON.stringify(request.text) };
+  const shown = redacted(method, 'request', JSON.parse(params));
   return showing(request.text, { params: shown }, shown);
 }
 

@@ -7,8 +7,10 @@ import type { Command } from './police.ts';
 
 /** Stands in place of a secret. */
 export const REDACTED = '[redacted]';
-/** Names of headers to remember. Ours: one command of a client could name thousands. */
+/** Names of headers to remember. Ours: each is looked for in every event. */
 const HEADERS_MAX = 100;
+/** Stands for every name, once there are more. */
+const ALL = '*';
 
 /** Below these members every value is a secret, but for the names of headers and cookies. */
 type Members = { request?: readonly string[]; response?: readonly string[] };
@@ -24,6 +26,7 @@ const SECRETS: Readonly<Record<string, Members>> = {
   'Network.getCookies': { response: ['value'] },
   'Network.getAllCookies': { response: ['value'] },
   'Storage.getCookies': { response: ['value'] },
+  'Target.createBrowserContext': { request: ['proxyServer'] },
   'Network.setExtraHTTPHeaders': { request: ['headers'] },
   'Network.getRequestPostData': { response: ['postData'] },
   'Network.continueInterceptedRequest': {
@@ -63,9 +66,15 @@ export function isSecret(method: string): boolean {
 export function extraHeaders({ method, params }: Command): string[] {
   const headers = method === 'Network.setExtraHTTPHeaders' ? params?.['headers'] : undefined;
   if (typeof headers !== 'object' || headers === null) return [];
-  return Object.keys(headers)
-    .slice(0, HEADERS_MAX)
-    .map((name) => name.toLowerCase());
+  return Object.keys(headers).map((name) => name.toLowerCase());
+}
+
+/** Adds names to those that are secret in events: of too many, every name is. */
+export function remember(extra: Set<string>, names: readonly string[]): void {
+  for (const name of names) {
+    if (extra.size < HEADERS_MAX) extra.add(name);
+    else if (!extra.has(name)) extra.add(ALL);
+  }
 }
 
 /** Params of a command or the result of one without their secrets; undefined: they have none. */
@@ -84,6 +93,7 @@ export function mayTell(method: string, text: string, extra: ReadonlySet<string>
   if (!method.startsWith('Network.')) return false;
   if (MAY_BE_SECRET.test(text)) return true;
   if (extra.size === 0) return false;
+  if (extra.has(ALL)) return true;
   const lower = text.toLowerCase();
   return [...extra].some((name) => lower.includes(JSON.stringify(name)));
 }
@@ -95,7 +105,7 @@ export function withoutHeaders(value: unknown, extra: ReadonlySet<string>): unkn
     if (!HEADER_MAPS.includes(name)) return withoutHeaders(member, extra);
     return mapped(member, (header, text) => {
       const key = header.toLowerCase();
-      return SECRET_HEADERS.has(key) || extra.has(key) ? REDACTED : text;
+      return SECRET_HEADERS.has(key) || extra.has(key) || extra.has(ALL) ? REDACTED : text;
     });
   });
 }

@@ -3,6 +3,7 @@
  * first bytes only. Pure.
  */
 import type { Command } from './police.ts';
+import type { Wire } from './tap.ts';
 import { isSecret } from './tap-secrets.ts';
 
 /** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */
@@ -34,19 +35,22 @@ const DROPPED: ReadonlySet<string> = new Set([
 ]);
 
 const QUOTE = 0x22;
+const MINUS = 0x2d;
 const ANSWER = Buffer.from('{"id":');
 const EVENT = Buffer.from('{"method":"');
 
-/** A command's params and its text; `isCut`: however short it is. */
+/** A command's params as JSON on one line, and its text; `isCut`: however short it is. */
 export function commandText(
-  command: Command,
-  text: string,
+  { id, method }: Pick<Command, 'id' | 'method'>,
+  { text, params }: Wire,
   isCut: boolean,
-): { params: unknown; text: string } {
-  const { id, method, params = {} } = command;
-  if (!isCut && text.length <= BODY_MAX_BYTES) return { params, text };
-  const cut = truncated(method, text.length, text.slice(0, HEAD_BYTES));
-  return { params: cut, text: JSON.stringify({ id, method, params: cut }) };
+): { params: string; text: string } {
+  if (!isCut && text.length <= BODY_MAX_BYTES) {
+    // between values only: within a string a line ends as \n
+    return { params: params?.toString().replace(/[\r\n]/g, ' ') ?? '{}', text: text.toString() };
+  }
+  const cut = truncated(method, text.length, text.toString('utf8', 0, HEAD_BYTES));
+  return { params: JSON.stringify(cut), text: JSON.stringify({ id, method, params: cut }) };
 }
 
 /** Of an event; undefined for an answer. */
@@ -84,10 +88,11 @@ export function idOf(raw: Buffer): number {
   if (!startsWith(raw, ANSWER)) {
     return raw.length > BODY_MAX_BYTES ? Number.NaN : Number(idIn(raw.toString()));
   }
+  const isNegative = raw[ANSWER.length] === MINUS;
   let id = 0;
-  for (let at = ANSWER.length; ; at += 1) {
+  for (let at = ANSWER.length + (isNegative ? 1 : 0); ; at += 1) {
     const digit = (raw[at] ?? 0) - 0x30;
-    if (digit < 0 || digit > 9) return id;
+    if (digit < 0 || digit > 9) return isNegative ? -id : id;
     id = 10 * id + digit;
   }
 }

@@ -4,7 +4,7 @@
  * message is kept as text here and becomes JSON later, in batches (tap-lines.ts).
  */
 import type { Command } from './police.ts';
-import { extraHeaders } from './tap-secrets.ts';
+import { extraHeaders, remember } from './tap-secrets.ts';
 import { answerText, commandText, eventText, idOf, isKept, methodOf } from './tap-text.ts';
 
 /** Commands without an answer yet. Ours: Chrome answers all but those of a hung page. */
@@ -23,18 +23,21 @@ export type Entry = {
   pageId: number;
   /** The command, or the event. */
   request: Side;
-  /** Of the command: as JSON.parse gave them. */
-  params?: unknown;
+  /** Of the command: JSON on one line. */
+  params?: string;
   /** The answer; absent for an event, or when none came. */
   response?: Side;
 };
+
+/** A command as it was on the wire: the whole message, and the params in it. */
+export type Wire = { text: Buffer; params: Buffer | undefined };
 
 /** One CDP session of a client. */
 export type TappedSession = {
   /** The page's number, which the sessions below it inherit. */
   readonly pageId: number;
-  /** A command of the client, and its text. */
-  command(command: Command, text: string, at: number): void;
+  /** A command of the client; its params are parsed when it is one that is judged by them. */
+  command(command: Command, wire: Wire, at: number): void;
   /** What the client is told: an answer, or an event. */
   said(raw: Buffer, at: number): void;
   /** It was detached: what waits gets no answer. */
@@ -65,7 +68,7 @@ export type TapOptions = {
   secretHeaders: Set<string>;
 };
 
-type Waiting = Required<Pick<Entry, 'method' | 'request'>> & { params: unknown };
+type Waiting = Required<Pick<Entry, 'method' | 'request' | 'params'>>;
 
 export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
   let ready: Entry[] = [];
@@ -102,16 +105,16 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
     };
     const tapped: TappedSession = {
       pageId,
-      command(command, text, at) {
+      command(command, wire, at) {
         if (isOff) return;
         const { id, method } = command;
         if (waiting.size >= PENDING_MAX || waiting.has(id)) {
           settle(waiting.has(id) ? id : (waiting.keys().next().value ?? id), undefined);
         }
-        for (const name of extraHeaders(command)) secretHeaders.add(name);
-        const { params, text: kept } = commandText(command, text, pendingBytes > PENDING_MAX_BYTES);
-        pendingBytes += kept.length;
-        waiting.set(id, { method, params, request: { at, text: kept } });
+        remember(secretHeaders, extraHeaders(command));
+        const { params, text } = commandText(command, wire, pendingBytes > PENDING_MAX_BYTES);
+        pendingBytes += text.length;
+        waiting.set(id, { method, params, request: { at, text } });
       },
       said(raw, at) {
         if (isOff) return;

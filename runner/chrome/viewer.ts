@@ -4,10 +4,11 @@
  * To it: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, each picture as one binary message.
  * From it: viewer-input.ts. It acknowledges each picture when it is drawn; two may be on their way.
  */
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Log } from '../../proto/log.ts';
 import type { Cast, Casts, Watcher } from './cast.ts';
 import type { Page, Pages } from './pages.ts';
+import { openPauses } from './pauses.ts';
 import type { Pipe } from './pipe.ts';
 import { type Act, actions, openOf } from './viewer-actions.ts';
 import { readMessage } from './viewer-input.ts';
@@ -70,7 +71,11 @@ class OneViewer implements Viewer, Watcher {
     this.#options = options;
     this.#act = actions(options, (text) => this.#send({ type: 'notice', text }));
     this.#stopWatching = pages.onChange(() => this.follow());
-    socket.on('message', (bytes: RawData, isBinary: boolean) => this.#hear(bytes, isBinary));
+    const { share } = options.pipe;
+    socket.on('message', (bytes: Buffer, isBinary: boolean) => {
+      share.spend(() => this.#hear(bytes, isBinary));
+    });
+    socket.once('close', share.add(openPauses(socket)));
     // too long a message, a broken frame: ws closes with its code
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#leave());
@@ -165,11 +170,14 @@ class OneViewer implements Viewer, Watcher {
     this.#options.socket.send(frame.jpeg, { binary: true });
   }
 
-  #hear(bytes: RawData, isBinary: boolean): void {
+  #hear(bytes: Buffer, isBinary: boolean): void {
     if (this.#isClosing) return;
-    const said = isBinary ? undefined : readMessage(bytes.toString());
-    if (!this.#allowed()) this.close(1008, 'too many messages');
-    else if (said === undefined) this.close(1008, 'not a message of a live view');
+    if (!this.#allowed()) {
+      this.close(1008, 'too many messages');
+      return;
+    }
+    const said = isBinary ? undefined : readMessage(bytes);
+    if (said === undefined) this.close(1008, 'not a message of a live view');
     else if (said.kind === 'ack') {
       this.#inFlight = Math.max(0, this.#inFlight - 1);
       this.#offer();

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WINDOW } from './flags.ts';
+import { TOOLBAR_HEIGHT, WINDOW } from './flags.ts';
 import type { Page, Pages } from './pages.ts';
 import type { Pipe } from './pipe.ts';
 
@@ -32,11 +32,30 @@ export async function setViewport(
     await size(page);
     await shown(page, wanted);
   };
+  const [first] = pages.open();
+  if (first) await fitScreen(first, wanted);
   await Promise.all(pages.open().map(sizeNow));
   pages.onPage((page) => {
     // a page that has gone meanwhile has no size
     size(page).catch(() => undefined);
   });
+}
+
+/** The screen is never smaller than a window. A Chrome that cannot change it keeps its own. */
+async function fitScreen({ session }: Page, wanted: Required<Viewport>): Promise<void> {
+  const { width, height } = wanted;
+  try {
+    const { screenInfos } = await session.call('Emulation.getScreenInfos');
+    const [screen] = screenInfos as { id: string; width: number; height: number }[];
+    const grown = {
+      width: Math.max(screen?.width ?? 0, width),
+      height: Math.max(screen?.height ?? 0, height + TOOLBAR_HEIGHT),
+    };
+    if (!screen || (grown.width === screen.width && grown.height === screen.height)) return;
+    await session.call('Emulation.updateScreen', { screenId: screen.id, ...grown });
+  } catch {
+    // Emulation.updateScreen is experimental, and pages work without it
+  }
 }
 
 /** The page hears of its window's size a moment later; who drives it must not see that. */

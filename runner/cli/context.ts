@@ -5,14 +5,14 @@
  * private key never leaves the service. Its file is a backup, which upload takes as it is.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { lstat, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { lstat, mkdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../proto/errors.ts';
 import { sealProfile } from '../../proto/profile-seal.ts';
 import { packProfile } from '../chrome/profile.ts';
+import { makeTempDir, sweepTemp } from '../sweep.ts';
 import { openApi, transfer } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 
@@ -46,7 +46,8 @@ export async function uploadContext(
   if (found.isFile()) await send(path, String(uploadUrl), cli);
   else {
     // Only what is encrypted is ever written there.
-    const aside = await mkdtemp(join(tmpdir(), 'tabern-context-'));
+    await sweepTemp();
+    const aside = await makeTempDir('context');
     try {
       const file = join(aside, 'sealed');
       cli.say(`encrypting ${given}`);
@@ -78,7 +79,7 @@ export async function downloadContext(
     await pipeline(
       bytes,
       progress('downloaded', undefined, cli),
-      createWriteStream(path, { flags: 'wx', mode: 0o600 }),
+      createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }),
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {

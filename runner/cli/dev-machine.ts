@@ -9,16 +9,16 @@ import { join } from 'node:path';
 import { type Env, text } from '../../proto/env.ts';
 import { type Log, openLog } from '../../proto/log.ts';
 import { NO_METRICS } from '../../proto/metrics.ts';
+import { steadyClock } from '../../proto/steady-clock.ts';
 import type { Bundle } from '../bundles.ts';
 import { ChromeNotFound } from '../chrome/find.ts';
 import { type Config, readConfig } from '../config.ts';
-import { openFilters } from '../filters.ts';
 import type { LogLine } from '../host/messages.ts';
 import type { InvokeOutcome } from '../hosts.ts';
 import { JailError } from '../jail/ladder.ts';
 import { type Machine, OperatorError, openMachine } from '../machine.ts';
 import { openSession } from '../session.ts';
-import { type SessionParams, sessionSettings } from '../settings.ts';
+import { type SessionParams, sessionSettings, settingsDeps } from '../settings.ts';
 import { makeRunDir, sweepRuns } from '../sweep.ts';
 import { CliError } from './config.ts';
 
@@ -99,12 +99,12 @@ async function opened(opening: Opening): Promise<Machine> {
 }
 
 function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) {
-  const filters = openFilters({ lists: config.adLists, now: Date.now });
+  const deps = settingsDeps(config);
   const engine = engines.invocations.kind;
   return async ({ session: asked, params, warn, ...wanted }: DevRun): Promise<InvokeOutcome> => {
     const { signal } = wanted;
-    const settings = sessionSettings(asked, engine, { proxy: config.proxy, filters, warn });
-    const options = { chromes, log, now: Date.now };
+    const settings = sessionSettings(asked, engine, { ...deps, warn });
+    const options = { chromes, log, now: steadyClock() };
     const session = await openSession(
       { ...options, wanted: async () => settings.wanted, parts: [settings.open] },
       signal,

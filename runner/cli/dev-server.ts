@@ -1,20 +1,19 @@
 /**
  * The local server of `tabern dev`: functions by name, one at a time, answered with their result.
- * Routes and answers are the reference's. Source: reference.md 3.6.
+ * Routes and answers are the reference's (reference.md 3.6), but for its openness to web pages: a
+ * page of another site gets nothing, and only JSON runs a function.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { foreignRequest } from '../../proto/local-requests.ts';
 import { CliError } from './config.ts';
 
 /** In bytes. Source: reference.md 2.4, where the service refuses more. */
 const PARAMS_MAX_BYTES = 64 * 1024;
 /** In bytes. Ours: params, and the context that other tools send along. */
 const BODY_MAX_BYTES = 2 * PARAMS_MAX_BYTES;
-const CORS = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': 'GET, POST, OPTIONS',
-  'access-control-allow-headers': 'content-type',
-};
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
+const NOT_JSON = 'Content-Type must be application/json, as `curl --json` sends it';
 const INVOKE = /^\/v1\/functions\/([^/]+)\/invoke$/;
 
 /** A handler's failure, as the reference words it. */
@@ -42,6 +41,7 @@ export async function openDevServer(
     const problem = functions.problem();
     if (problem !== undefined) return refuse(response, 503, problem);
     if (!functions.has(name)) return refuse(response, 404, `there is no function "${name}"`);
+    if (!isJson(request)) return refuse(response, 415, NOT_JSON);
     const params = await paramsOf(request);
     if (typeof params === 'string') return refuse(response, 400, params);
     if (isBusy) return refuse(response, 503, 'another invocation is under way; wait for its end');
@@ -60,7 +60,8 @@ export async function openDevServer(
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = URL.parse(request.url ?? '', 'http://dev')?.pathname ?? '';
     const name = nameOf(path);
-    if (request.method === 'OPTIONS') return void response.writeHead(204, CORS).end();
+    const foreign = foreignRequest(request.headers, { boundTo: where.host });
+    if (foreign !== undefined) return refuse(response, 403, foreign);
     if (request.method === 'GET' && path === '/') return send(response, 200, '{"ok":true}');
     if (request.method === 'POST' && name !== undefined) return invoke(name, request, response);
     return refuse(response, 404, 'POST /v1/functions/<name>/invoke runs a function');
@@ -88,6 +89,13 @@ export async function openDevServer(
       await closed;
     },
   };
+}
+
+/** A form of a web page can send any other type. */
+function isJson({ headers }: IncomingMessage): boolean {
+  const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = headers;
+  const isEmpty = coding === undefined && (length === undefined || length === '0');
+  return type === undefined ? isEmpty : JSON_TYPE.test(type);
 }
 
 /** The params, or what is wrong with the body. */
@@ -138,7 +146,7 @@ function refuse(response: ServerResponse, status: number, message: string): void
 
 function send(response: ServerResponse, status: number, json: string): void {
   if (response.headersSent || response.destroyed) return;
-  response.writeHead(status, { ...CORS, 'content-type': 'application/json' }).end(json);
+  response.writeHead(status, { 'content-type': 'application/json' }).end(json);
 }
 
 function cannotListen({ code }: NodeJS.ErrnoException, where: { host: string; port: number }) {

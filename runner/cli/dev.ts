@@ -6,10 +6,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, type Env } from '../../proto/env.ts';
-import { bundleApart } from '../bundle-process.ts';
+import { startBuildWorker } from '../build-worker.ts';
 import type { Bundle } from '../bundles.ts';
 import { BuildFailure } from '../failure.ts';
 import type { InvokeOutcome } from '../hosts.ts';
+import { openNone } from '../jail/none.ts';
 import { readManifests } from '../manifest.ts';
 import type { SessionParams } from '../settings.ts';
 import { logText, plain } from './api.ts';
@@ -23,8 +24,6 @@ import { watchSources } from './watch.ts';
 const HOST_DEFAULT = '127.0.0.1';
 const PORT_DEFAULT = 14_113;
 const PORT_MAX = 65_535;
-/** As of a build. Source: runner/build.ts. */
-const LOADING_TIMEOUT_MS = 30_000;
 /** In seconds. Source: reference.md 2.4. */
 const TIMEOUT_DEFAULT_S = 900;
 
@@ -155,15 +154,14 @@ async function loaded(
   { machine, terminal, signal }: With,
   before: Built | undefined,
 ): Promise<Built> {
-  const { hosts, log } = machine;
-  const made = await bundleApart({ ...paths, signal, log });
-  const bundle = { path: paths.outFile, sha256: made.sha256 };
-  if (before?.bundle.sha256 === made.sha256) return { bundle, functions: before.functions };
-  for (const warning of made.warnings) terminal.say(`warning: ${plain(warning)}`);
+  const { hosts } = machine;
+  const { sha256, warnings } = await bundled(paths, machine, signal);
+  const bundle = { path: paths.outFile, sha256 };
+  if (before?.bundle.sha256 === sha256) return { bundle, functions: before.functions };
+  for (const warning of warnings) terminal.say(`warning: ${plain(warning)}`);
   const found = await hosts.introspect({
     projectId: 'dev',
     bundle,
-    timeoutMs: LOADING_TIMEOUT_MS,
     onLine: (line) => terminal.say(logText(line)),
     signal,
   });
@@ -173,6 +171,25 @@ async function loaded(
     ({ name, sessionConfigJson }) => [name, JSON.parse(sessionConfigJson || '{}')] as const,
   );
   return { bundle, functions: new Map(functions) };
+}
+
+/** Throws with all that is wrong with them. They are the user's own: no jail. */
+async function bundled(
+  { root, entrypoint, outFile }: { root: string; entrypoint: string; outFile: string },
+  { runDir, log }: DevMachine,
+  signal: AbortSignal,
+) {
+  const said: { level: string; message: string }[] = [];
+  const lines = { line: (level: string, message: string) => void said.push({ level, message }) };
+  const jail = openNone(log, runDir);
+  await using worker = await startBuildWorker({ project: root, jail, lines, log, signal });
+  try {
+    const { sha256 } = await worker.bundle(entrypoint, outFile);
+    return { sha256, warnings: said.map(({ message }) => message) };
+  } catch (error) {
+    const errors = said.filter(({ level }) => level === 'error').map(({ message }) => message);
+    throw errors.length > 0 ? new Error(errors.join('\n')) : error;
+  }
 }
 
 // --- a run ---

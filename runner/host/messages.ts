@@ -16,6 +16,12 @@ export const LOG_LINES_MAX = 1_000;
 export const LINE_MAX_BYTES = 64 * 1024;
 /** Of an error's name, message and stack, each, in bytes of UTF-8. Ours. */
 export const ERROR_TEXT_MAX_BYTES = 16 * 1024;
+/** Of a frame without its text, in bytes. Ours: params or the lines of a frame fit, escaped. */
+const HEAD_MAX_BYTES = 4 * 1024 * 1024;
+/** Ours: of a frame, and exactly those of a line. What a host of ours says has no more. */
+const [MEMBERS_MAX, LINE_MEMBERS] = [8, 3];
+/** Ours: ten functions of 64 KiB each, as bundles report them. */
+const MANIFESTS_MAX_CHARACTERS = 2 * 1024 * 1024;
 const TIME_MAX_MS = 9e12;
 const HEADER_BYTES = 4;
 const LINE_BREAK = 10;
@@ -27,6 +33,9 @@ export type LogLine = { level: Level; message: string; timestamp: number };
 
 /** An error as the user threw it; empty texts where it had none. */
 export type ErrorText = { name: string; message: string; stack: string };
+
+/** Of an error: the file that was to be a bundle is none. */
+export const NO_REGISTRY = 'the bundle has no registry of functions';
 
 /** Supervisor -> host. `bundle` is the sha256 that names the file in the functions directory. */
 export type ToHost =
@@ -145,12 +154,13 @@ export function readToHost(body: Buffer): ToHost {
 /** A frame of a host, checked; nothing but the named members gets through. */
 export function readFromHost(body: Buffer): FromHost {
   const { head, rest } = split(body);
+  if (Object.keys(head).length > MEMBERS_MAX) throw new FrameError('too many members');
   const { type } = head;
   if (type === 'ready') return { type, cdpPort: port(head['cdpPort']) };
   const id = text(head, 'id');
   if (type === 'log') return { type, id, lines: lines(head['lines']) };
-  if (type === 'result') return { type, id, json: rest === undefined ? undefined : json(rest) };
-  if (type === 'manifests') return { type, id, json: json(rest ?? '') };
+  if (type === 'result') return { type, id, json: rest };
+  if (type === 'manifests') return { type, id, json: manifestsText(rest) };
   if (type === 'error') return { type, id, ...errorText(head) };
   if (type === 'done') return { type, id, retired: retirement(head['retired']) };
   throw new FrameError('an unknown type');
@@ -161,6 +171,7 @@ type Members = Readonly<Record<string, unknown>>;
 function split(body: Buffer): { head: Members; rest: string | undefined } {
   const at = body.indexOf(LINE_BREAK);
   const head = at < 0 ? body : body.subarray(0, at);
+  if (head.length > HEAD_MAX_BYTES) throw new FrameError(`a head of ${head.length} bytes`);
   return {
     head: record(parsed(head.toString('utf8'))),
     rest: at < 0 ? undefined : body.subarray(at + 1).toString('utf8'),
@@ -189,8 +200,10 @@ function text(members: Members, name: string, charactersMax = TO_HOST_MAX_BYTES)
   return value;
 }
 
-function json(value: string): string {
-  parsed(value);
+/** Ours: a result's text is judged where it is stored, and no manifest is as large. */
+function manifestsText(value = ''): string {
+  if (value === '') throw new FrameError('no manifests');
+  if (value.length > MANIFESTS_MAX_CHARACTERS) throw new FrameError('manifests are too long');
   return value;
 }
 
@@ -221,6 +234,7 @@ function lines(value: unknown): LogLine[] {
   }
   return value.map((one) => {
     const line = record(one);
+    if (Object.keys(line).length > LINE_MEMBERS) throw new FrameError('no line');
     const level = LEVELS.find((known) => known === line['level']);
     const timestamp = line['timestamp'];
     if (level === undefined) throw new FrameError('an unknown level');

@@ -18,7 +18,7 @@ import { captureConsole, LineSink, printingTo } from './console.ts';
 import { explain, stringify } from './errors.ts';
 import { isHeapSpent, watchHeap } from './heap.ts';
 import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
-import type { ErrorText, LogLine } from './messages.ts';
+import { type ErrorText, type LogLine, NO_REGISTRY } from './messages.ts';
 
 /** Ours: sockets that a driver closes take a few turns to go. Source: design/sandbox.md 3. */
 const SETTLE_MS = 100;
@@ -152,7 +152,7 @@ async function load(file: string): Promise<Bundle> {
   const bundle: Partial<Bundle> = await import(pathToFileURL(file).href);
   const { definitions, manifests } = bundle;
   if (typeof definitions !== 'function' || typeof manifests !== 'function') {
-    throw new Error('the bundle has no registry of functions');
+    throw new Error(NO_REGISTRY);
   }
   return { definitions, manifests };
 }

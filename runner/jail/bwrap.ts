@@ -15,7 +15,7 @@ import { giveTo, killGroup, start } from './launch.ts';
 import { programMounts } from './libs.ts';
 import { findProgram, limitArgv } from './limits.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
-import { lendUid } from './uids.ts';
+import { keptUid, lendUid } from './uids.ts';
 
 /**
  * Not 0 and not 65534: files of unmapped owners show as 65534 in there and would look like its own.
@@ -78,8 +78,8 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
     hasOwnNetwork: true,
     hasUnixSockets: true,
     launch(spec) {
-      const lent = isRoot ? lendUid() : undefined;
-      if (lent) {
+      const lent = isRoot ? (spec.uid === undefined ? lendUid() : keptUid(spec.uid)) : undefined;
+      if (lent && spec.uid === undefined) {
         const writable = spec.mounts.filter((mount) => mount.writable === true);
         for (const { from } of writable) giveTo(lent.uid, from);
       }

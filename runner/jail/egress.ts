@@ -7,10 +7,13 @@
  */
 import type { Socket } from 'node:net';
 import type { Log } from '../../proto/log.ts';
-import { type Client, type Far, forward, noAnswer, refuse } from './forward.ts';
+import { answerFor, challenge, mayAnswer } from './credentials.ts';
+import { type Client, type Far, forward, refuse } from './forward.ts';
 import { type RequestHead, requestHead } from './http1.ts';
 import { Line } from './line.ts';
+import { meter } from './meter.ts';
 import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './names.ts';
+import type { NetError } from './net-errors.ts';
 import type { Route } from './routes.ts';
 import { askedFor, grant, SOCKS_VERSION } from './socks.ts';
 import { type Aim, aim, dial, type IsBlocked, type Refusal, type Target } from './targets.ts';
@@ -26,6 +29,8 @@ const KEEP_ALIVE_MS = 60_000;
 const NAMES_KEPT_MS = 5_000;
 /** Ours: Chrome itself keeps 32 per proxy. */
 const CONNECTIONS_MAX = 512;
+/** Of loopback, all but the one that is every client's. */
+const NOBODYS = /^127\.(?!0\.0\.1$)/;
 
 export type Egress = {
   /** Serves one connection from a jail, until it ends. */
@@ -40,6 +45,15 @@ export type Egress = {
    * dropped: they would go on by the old one.
    */
   steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
+  /** The reasons that refused connections had so far. */
+  readonly errors: ReadonlySet<NetError>;
+  /** Calls back for each refusal from now on. */
+  onRefusal(listener: (refusal: Refusal) => void): void;
+  /**
+   * From now on: what comes to this address of loopback takes this route before the session's, and
+   * its client answers for the proxy; undefined: nothing comes there any more.
+   */
+  divert(address: string, route: Route | undefined): void;
   /** Drops every connection. */
   close(): void;
 };
@@ -47,7 +61,9 @@ export type Egress = {
 type Way = Aim & { bytes: Egress['bytes']; sockets: Set<Socket> };
 
 type EgressOptions = Pick<Rules, 'allow'> &
-  Partial<Rules> & { log: Log } & Partial<Pick<Aim, 'lookUp' | 'named' | 'onRefusal'>>;
+  Partial<Rules> & { log: Log } & Partial<
+    Pick<Aim, 'lookUp' | 'named' | 'onRefusal' | 'isBrowser'>
+  >;
 
 /** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
 export function openEgress({ log, ...options }: EgressOptions): Egress {
@@ -56,26 +72,46 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
   const operators = remembering(options.lookUp ?? lookUp, NAMES_KEPT_MS);
   const bytes = { sent: 0, received: 0, managed: 0 };
   const sockets = new Set<Socket>();
-  const about = { log, bytes, sockets, routes: [] };
+  const errors = new Set<NetError>();
+  const listeners = options.onRefusal ? [options.onRefusal] : [];
+  const onRefusal = (refusal: Refusal): void => {
+    if (refusal.error !== undefined) errors.add(refusal.error);
+    for (const listener of listeners) listener(refusal);
+  };
+  const about = { log, bytes, sockets, routes: [], onRefusal };
+  const diverted = new Map<string, Route>();
   const way: Way = { ...rules, own, resolve, lookUp: operators, ...about };
   const drop = (): void => {
     for (const socket of sockets) socket.destroy();
   };
+  /** Of a connection; undefined for an address that is nobody's. */
+  const wayOf = ({ localAddress = '' }: Socket): Way | undefined => {
+    const route = diverted.get(localAddress);
+    if (route === undefined) return NOBODYS.test(localAddress) ? undefined : way;
+    return { ...way, routes: [route, ...way.routes], hasCredentials: true };
+  };
   return {
     bytes,
+    errors,
+    onRefusal: (listener) => void listeners.push(listener),
+    divert(address, route) {
+      if (route === undefined) diverted.delete(address);
+      else diverted.set(address, route);
+    },
     steer(course) {
       Object.assign(way, course);
       drop();
     },
     handle(socket) {
-      if (sockets.size >= CONNECTIONS_MAX) {
+      const own = wayOf(socket);
+      if (own === undefined || sockets.size >= CONNECTIONS_MAX) {
         socket.destroy();
         return;
       }
       hold(sockets, socket);
       socket.allowHalfOpen = true; // in a tunnel, who has said all still hears the answer
       socket.setNoDelay(true);
-      serve(way, socket).catch((error: unknown) => {
+      serve(own, socket).catch((error: unknown) => {
         log.error({ error: String(error) }, 'egress failed');
         socket.destroy();
       });
@@ -148,7 +184,7 @@ async function serveSocks(way: Way, client: Client): Promise<boolean> {
     return await serveRequests(way, client, site);
   }
   const far = await dial(target);
-  if (far === undefined) return await refuseNext(way, line, noAnswer(target));
+  if ('why' in far) return await refuseNext(way, line, far);
   grant(line);
   return join(way, { line, far, target });
 }
@@ -174,14 +210,17 @@ function adopt(way: Way, socket: Socket, target: Target): Far {
   return { line, target, count, closed, isUsed: false };
 }
 
-async function tunnel(way: Way, { target: authority }: RequestHead, line: Line): Promise<boolean> {
+async function tunnel(way: Way, request: RequestHead, line: Line): Promise<boolean> {
+  const { target: authority } = request;
   const isAuthority = /^[^/?#@\s]+:\d{1,5}$/.test(authority);
   const target = isAuthority
     ? await aim(way, `http://${authority}`, 'https')
     : { code: 400 as const, why: 'CONNECT takes host:port' };
   if ('code' in target) return refuse(way, line.socket, target);
+  answerFor(way, target, request);
   const far = await dial(target);
-  if (far === undefined) return refuse(way, line.socket, noAnswer(target));
+  if (target.via?.isLocked && mayAnswer(way, target)) return challenge(line.socket);
+  if ('why' in far) return refuse(way, line.socket, far);
   line.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
   return join(way, { line, far, target });
 }
@@ -205,16 +244,4 @@ function join(way: Way, { line, far, target }: Ends): true {
   far.on('close', meter(way, far, target)).on('close', () => socket.destroySoon());
   socket.on('close', () => far.destroy());
   return true;
-}
-
-/** Counts what has passed over a connection since it was counted last. */
-function meter({ bytes }: Way, socket: Socket, { via }: Target): () => void {
-  let [wasSent, wasReceived] = [0, 0];
-  return () => {
-    const [sent, received] = [socket.bytesWritten - wasSent, socket.bytesRead - wasReceived];
-    [wasSent, wasReceived] = [socket.bytesWritten, socket.bytesRead];
-    bytes.sent += sent;
-    bytes.received += received;
-    if (via?.upstream.isManaged) bytes.managed += sent + received;
-  };
 }

@@ -6,10 +6,20 @@
  */
 import type { Socket } from 'node:net';
 import { NO_BODY } from './body.ts';
+import { answerFor, challenge, mayAnswer } from './credentials.ts';
 import { answerHead, lineOf, type RequestHead } from './http1.ts';
 import type { Line } from './line.ts';
-import { type Aim, aim, isSamePlace, type Refusal, reach, type Target } from './targets.ts';
-import { basicOf } from './upstream.ts';
+import { disguised } from './net-errors.ts';
+import {
+  type Aim,
+  aim,
+  isSamePlace,
+  proxyFailed,
+  type Refusal,
+  reach,
+  type Target,
+} from './targets.ts';
+import { basicOf, LOCKED } from './upstream.ts';
 
 /** A client's connection to a site, or to the proxy that asks the site for it. */
 export type Far = {
@@ -35,9 +45,6 @@ export type ForwardOptions = {
 
 type Outcome = 'goes on' | 'last' | 'broken' | 'unclear' | 'silent' | 'locked';
 
-/** A proxy wants other credentials. */
-const LOCKED = 407;
-
 /** Answers one request. False when the client's connection is over. */
 export async function forward(
   request: RequestHead,
@@ -47,15 +54,20 @@ export async function forward(
   const { socket } = client.line;
   const target = await aim(options.way, request.target);
   if ('code' in target) return refuse(options.way, socket, target);
+  answerFor(options.way, target, request);
   const head = headFor(request, target);
   let outcome: Outcome = 'silent';
   while (outcome === 'silent') {
     const far = await farFor(target, client, options);
     if (client.line.isOver) return false;
-    if (far === undefined) break;
+    if ('why' in far) {
+      if (target.via?.isLocked && mayAnswer(options.way, target)) return challenge(socket);
+      return refuse(options.way, socket, far);
+    }
     const wasUsed = far.isUsed;
     far.isUsed = true;
-    const mayLock = options.hidesProxies && target.via?.upstream.protocol === 'http';
+    const isRead = options.hidesProxies || mayAnswer(options.way, target);
+    const mayLock = isRead && target.via?.upstream.protocol === 'http';
     outcome = await exchange(request, head, { client, far, mayLock });
     far.count();
     if (outcome !== 'silent') break;
@@ -65,10 +77,11 @@ export async function forward(
     // again here, or by the client, whose connection ends the same way
     if (!isSafe(request)) outcome = 'broken';
   }
+  if (outcome === 'locked' && mayAnswer(options.way, target)) return challenge(socket);
   if (outcome === 'silent') return refuse(options.way, socket, noAnswer(target));
   if (outcome === 'locked') {
     const why = `the proxy ${target.via?.upstream.host} refuses its credentials`;
-    return refuse(options.way, socket, { code: 502, why });
+    return refuse(options.way, socket, proxyFailed(why));
   }
   if (outcome === 'unclear') {
     const why = `${target.host} gives no answer of HTTP/1.1`;
@@ -90,7 +103,7 @@ async function farFor(
   target: Target,
   client: Client,
   { adopt }: ForwardOptions,
-): Promise<Far | undefined> {
+): Promise<Far | Refusal> {
   const { far } = client;
   const isOpen = far !== undefined && !far.line.socket.destroyed;
   // what a site says unasked, or before it has read, is no answer to the next request
@@ -99,7 +112,7 @@ async function farFor(
   far?.line.socket.destroy();
   client.far = undefined;
   const socket = await reach(target);
-  if (socket === undefined) return undefined;
+  if ('why' in socket) return socket;
   client.far = adopt(socket, target);
   if (client.line.isOver) socket.destroy(); // it has left meanwhile
   return client.far;
@@ -144,22 +157,27 @@ function headFor({ method, version, fields, isLast }: RequestHead, { url, via }:
   const isAsked = via?.upstream.protocol === 'http';
   const lines = [`${method} ${isAsked ? url.origin + path : path} ${version}`, `Host: ${url.host}`];
   for (const field of fields) lines.push(lineOf(field));
-  const basic = isAsked ? basicOf(via.upstream) : undefined;
+  const basic = isAsked ? (via.authorization ?? basicOf(via.upstream)) : undefined;
   if (basic !== undefined) lines.push(`Proxy-Authorization: ${basic}`);
   lines.push(isLast ? 'Connection: close' : 'Connection: keep-alive');
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-export function noAnswer({ host }: Target): Refusal {
+function noAnswer({ host }: Target): Refusal {
   return { code: 502, why: `${host} does not answer` };
 }
 
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
 
-/** Says why, and ends the connection. */
-export function refuse({ onRefusal }: Aim, socket: Socket, refusal: Refusal): false {
-  const { code, why } = refusal;
-  onRefusal?.(refusal);
+/** Answers with the reason, and ends the connection. */
+export function refuse(way: Aim, socket: Socket, refusal: Refusal): false {
+  const { code, why, error } = refusal;
+  way.onRefusal?.(refusal);
+  if (way.isBrowser === true && code !== 400) {
+    // without an error the site itself has closed the connection, and so it is for the browser
+    socket.end(error === undefined ? '' : disguised(error));
+    return false;
+  }
   const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;
   const length = `content-length: ${Buffer.byteLength(why) + 1}\r\n`;
   socket.end(`${head}${length}connection: close\r\n\r\n${why}\n`);

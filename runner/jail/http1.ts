@@ -17,6 +17,8 @@ export type RequestHead = {
   body: Body;
   /** The client says no more after it. */
   isLast: boolean;
+  /** What it says for the proxy. */
+  authorization: string | undefined;
 };
 
 export type AnswerHead = {
@@ -76,7 +78,8 @@ export function requestHead(text: string): RequestHead | undefined {
   if (codings.length > 0) passed.push(CHUNKED);
   for (const value of sizes) passed.push({ name: 'Content-Length', key: LENGTH, value });
   const isLast = version === 'HTTP/1.0' || saysClose(fields);
-  return { method, target, version, fields: passed, body, isLast };
+  const [authorization] = valuesOf(fields, 'proxy-authorization');
+  return { method, target, version, fields: passed, body, isLast, authorization };
 }
 
 /** `method`: of what it answers. Undefined for what is no answer. */

@@ -16,11 +16,11 @@ export const INLET_FD = 5;
 
 /**
  * Runs inside, under `node -e`: 40 ms, then gone. It waits for the runner to hold the socket, then
- * leaves.
+ * leaves. It listens at every address of the loopback: some stand for proxies (Egress.divert).
  */
 const HELPER = `
 const server = require('node:net').createServer();
-const address = { host: '127.0.0.1', port: ${INLET_PORT}, backlog: 511 };
+const address = { host: '0.0.0.0', port: ${INLET_PORT}, backlog: 511 };
 server.listen(address, () => process.send('inlet', server));
 server.on('error', (error) => { process.send(String(error)); });
 process.on('disconnect', () => process.exit(0));
@@ -33,13 +33,6 @@ process.on('disconnect', () => process.exit(0));
 export function withInlet(paths: { shell: string; node: string }, command: string[]): string[] {
   const helper = `NODE_CHANNEL_FD=${INLET_FD} exec "$0" -e "$1" 3<&- 4>&- </dev/null`;
   const script = `(${helper} &); shift; exec "$@" ${INLET_FD}<&-`;
-  return [paths.shell, '-c', script, paths.node, HELPER, ...command];
-}
-
-/** The same, for a command that does not start before its connections are taken. */
-export function afterInlet(paths: { shell: string; node: string }, command: string[]): string[] {
-  const helper = `NODE_CHANNEL_FD=${INLET_FD} "$0" -e "$1" </dev/null`;
-  const script = `${helper} && shift && exec "$@" ${INLET_FD}<&-`;
   return [paths.shell, '-c', script, paths.node, HELPER, ...command];
 }
 

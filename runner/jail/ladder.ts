@@ -28,7 +28,7 @@ export type JailSpec = {
   argv: (at: At) => string[];
   /**
    * In order: a later one may lie inside an earlier one. Writable ones become the jail's own
-   * (chown).
+   * (chown), unless the spec has a uid.
    */
   mounts: Mount[];
   /** The whole environment. */
@@ -55,6 +55,11 @@ export type JailSpec = {
   setsModes?: boolean;
   /** Of the machine's loopback: it may connect to these alone, where there is Landlock. */
   ports?: readonly number[];
+  /**
+   * Its uid under a root runner, for jails that share files: lent by the caller, who has given the
+   * writable mounts to it. Absent: a uid of its own, and the writable mounts become its own.
+   */
+  uid?: number | undefined;
   /** A cgroup to be in from the start: its open cgroup.procs. Of bounded.ts. */
   group?: number;
 };

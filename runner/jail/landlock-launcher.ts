@@ -39,7 +39,13 @@ while (@words) {
 
 if ($uid >= 0) {
   syscall $prctl, 24, $_, 0, 0, 0 for grep { $_ != 2 } 0 .. 63; # PR_CAPBSET_DROP
+  # SECBIT_NO_SETUID_FIXUP: access() takes the search capability away from other users without it,
+  # and Chrome then finds none of its files below a directory of root's
+  syscall $prctl, 28, 4, 0, 0, 0;
   must_do 'keepcaps', syscall $prctl, 8, 1, 0, 0, 0;
+  # SECBIT_KEEP_CAPS | SECBIT_NO_SETUID_FIXUP: access(2) ignores capabilities without the second,
+  # and fontconfig asks it about each font; needs CAP_SETPCAP, which few containers lack
+  syscall $prctl, 28, 20, 0, 0, 0;
   must_do 'setgroups', syscall $setgroups, 0, 0;
   must_do 'setresgid', syscall $setresgid, $uid, $uid, $uid;
   must_do 'setresuid', syscall $setresuid, $uid, $uid, $uid;

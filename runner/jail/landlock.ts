@@ -7,11 +7,11 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Log } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
+import { removeTree } from '../remove.ts';
 import type { Jail, JailSpec, Mount, Rung } from './ladder.ts';
 import { LAUNCHER } from './landlock-launcher.ts';
 import { giveTo, killGroup, start } from './launch.ts';
@@ -20,7 +20,7 @@ import { findProgram, limitArgv } from './limits.ts';
 import { outside } from './none.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 import { numberOf, type Syscall } from './syscalls.ts';
-import { lendUid } from './uids.ts';
+import { keptUid, lendUid } from './uids.ts';
 
 /** 4 judges TCP, 5 a device's ioctl, 6 signals and abstract sockets: Chrome must signal its own. */
 const ABI_MIN = 6;
@@ -84,11 +84,12 @@ function openLandlock(tools: Tools): Jail {
     hasOwnNetwork: false,
     hasUnixSockets: false,
     launch(spec) {
-      const lent = isRoot ? lendUid() : undefined;
+      const lent = isRoot ? (spec.uid === undefined ? lendUid() : keptUid(spec.uid)) : undefined;
       const tmp = mkdtempSync(join(tools.tmpDir, 'tabern-'));
       const mounts: Mount[] = [{ from: tmp, to: '/tmp', writable: true }, ...spec.mounts];
       if (lent) {
-        const writable = mounts.filter((mount) => mount.writable === true);
+        const given = spec.uid === undefined ? mounts : mounts.slice(0, 1); // /tmp is new
+        const writable = given.filter((mount) => mount.writable === true);
         for (const { from } of writable) giveTo(lent.uid, from);
       }
       const at = outside(mounts);
@@ -109,7 +110,7 @@ function openLandlock(tools: Tools): Jail {
       const removed = exited.then(async (exit) => {
         killGroup(child.pid, tools.log); // what the process left behind keeps running otherwise
         lent?.[Symbol.dispose]();
-        await rm(tmp, { recursive: true, force: true }).catch((error: unknown) => {
+        await removeTree(tmp).catch((error: unknown) => {
           tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
         });
         return exit;

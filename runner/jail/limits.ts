@@ -23,6 +23,8 @@ export type JailLimits = {
    * or a cgroup.
    */
   processes?: number;
+  /** Processor time of one process, in seconds (RLIMIT_CPU): past it, the process ends. */
+  cpuSeconds?: number;
   /** How far it steps back behind others for the processor: 0 to 19. */
   nice?: number;
 };
@@ -56,7 +58,7 @@ export function limitArgv(
   limits: JailLimits,
   hasOwnUid: boolean,
 ): string[] {
-  const { dataBytes, files, fileBytes, processes } = limits;
+  const { dataBytes, files, fileBytes, processes, cpuSeconds } = limits;
   const nice = limits.nice === undefined ? undefined : findProgram('nice');
   const behind = nice === undefined ? [] : [nice, '-n', String(limits.nice)];
   if (prlimit === undefined) return behind;
@@ -67,6 +69,7 @@ export function limitArgv(
     `--nofile=${files}`,
     ...(dataBytes === undefined ? [] : [`--data=${dataBytes}`]),
     ...(fileBytes === undefined ? [] : [`--fsize=${fileBytes}`]),
+    ...(cpuSeconds === undefined ? [] : [`--cpu=${cpuSeconds}`]),
     ...(processes === undefined || !hasOwnUid ? [] : [`--nproc=${processes}`]),
     '--',
   ];

@@ -95,30 +95,32 @@ function sumBelow(root: number, children: Map<number, number[]>): number {
 
 /** 0 when it has ended. */
 export function parentOf(pid: number): number {
-  const stat = read(`/proc/${pid}/stat`);
+  const stat = readProc(`/proc/${pid}/stat`);
   // after its name, which may hold anything: `) S 1`
   return Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0]);
 }
 
-/**
- * In bytes, of a process and what its main threads below it have started: of a function's host that
- * is all, and it is asked after every run.
- */
-export function memoryOf(pid: number, depth = 0): number {
-  const own = ownBytes(pid);
+/** In bytes: of a function's host that is all, and it is asked after every run. */
+export function memoryOf(pid: number): number {
+  return sumOfChain(pid, ownBytes);
+}
+
+/** Of a process and what its main threads below it have started. */
+export function sumOfChain(pid: number, of: (pid: number) => number, depth = 0): number {
+  const own = of(pid);
   if (depth === DEPTH_MAX) return own;
-  const children = read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean);
-  return children.reduce((sum, child) => sum + memoryOf(Number(child), depth + 1), own);
+  const children = readProc(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + sumOfChain(Number(child), of, depth + 1), own);
 }
 
 /** Resident, and not shared with others. */
 function ownBytes(pid: number): number {
-  const [, resident = '0', shared = '0'] = read(`/proc/${pid}/statm`).split(' ');
+  const [, resident = '0', shared = '0'] = readProc(`/proc/${pid}/statm`).split(' ');
   return (Number(resident) - Number(shared)) * PAGE_BYTES;
 }
 
 /** Its beginning; a third of the time of readFileSync. */
-function read(path: string): string {
+export function readProc(path: string): string {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');

@@ -4,10 +4,10 @@
  * ends together and with the runner.
  */
 import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../proto/log.ts';
+import { removeTree } from '../remove.ts';
 import type { At, Jail, Mount } from './ladder.ts';
 import { killGroup, start } from './launch.ts';
 import { findProgram, limitArgv } from './limits.ts';
@@ -36,7 +36,7 @@ export function openNone(log: Log, tmpDir = tmpdir()): Jail {
       });
       const removed = exited.then(async (exit) => {
         killGroup(child.pid, log); // what the process left behind keeps running otherwise
-        await rm(tmp, { recursive: true, force: true }).catch((error) => {
+        await removeTree(tmp).catch((error) => {
           log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
         });
         return exit;

@@ -2,12 +2,14 @@
  * Which way a connection leaves: straight, or through a proxy. The first route whose pattern is
  * found anywhere in the host decides; without one it leaves straight. Pure.
  */
-import type { RE2JS } from 're2js';
 import type { Upstream } from '../../proto/proxies.ts';
+
+/** An expression, matched here when it is the operator's, in a thread when it is a tenant's. */
+export type Pattern = { find(host: string): boolean | Promise<boolean> };
 
 export type Route = {
   /** Every host when absent. */
-  pattern?: RE2JS;
+  pattern?: Pattern;
   /** Of plain http alone. */
   isPlain?: boolean;
   /** Absent: straight. */
@@ -15,14 +17,14 @@ export type Route = {
 };
 
 /** The proxy for that host; undefined for the straight way. */
-export function upstreamFor(
+export async function upstreamFor(
   host: string,
   routes: readonly Route[],
   scheme: 'http' | 'https' = 'https',
-): Upstream | undefined {
-  const route = routes.find(({ pattern, isPlain = false }) => {
+): Promise<Upstream | undefined> {
+  for (const { pattern, isPlain = false, via } of routes) {
     const isOfScheme = !isPlain || scheme === 'http';
-    return isOfScheme && (pattern === undefined || pattern.matcher(host).find());
-  });
-  return route?.via;
+    if (isOfScheme && (pattern === undefined || (await pattern.find(host)))) return via;
+  }
+  return undefined;
 }

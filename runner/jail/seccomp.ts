@@ -98,7 +98,15 @@ export function seccompFilter(profile: Profile, architecture: string = process.a
 }
 
 function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
-  const families = isBare ? [AF.inet, AF.inet6] : Object.values(AF);
+  // Chrome reads the interfaces there and finds loopback alone: navigator.onLine would be false.
+  // Where it cannot read them, it assumes a connection
+  const hasNetlink = !isBare && !namespaces;
+  const families = [
+    AF.inet,
+    AF.inet6,
+    ...(isBare ? [] : [AF.unix]),
+    ...(hasNetlink ? [AF.netlink] : []),
+  ];
   const refuse = 'others';
   return [
     { calls: ALWAYS, answer: EPERM },

@@ -8,6 +8,7 @@ import { cidrList } from '../../proto/addresses.ts';
 import type { Log } from '../../proto/log.ts';
 import type { Upstream } from '../../proto/proxies.ts';
 import { judge, type Resolve, type Rules } from './names.ts';
+import type { NetError } from './net-errors.ts';
 import { type Route, upstreamFor } from './routes.ts';
 import { tunnelThrough } from './upstream.ts';
 
@@ -28,8 +29,17 @@ const ALL = cidrList(['0.0.0.0/0', '::/0']);
 
 type Address = { host: string; port: number; addresses: string[] };
 /** `via`: the proxy that is dialled in its place. */
-export type Target = Address & { url: URL; via?: { upstream: Upstream; at: Address } };
-export type Refusal = { code: 400 | 403 | 502; why: string };
+export type Target = Address & { url: URL; via?: Via };
+type Via = {
+  upstream: Upstream;
+  at: Address;
+  /** What the client says for a proxy without credentials of its own. */
+  authorization?: string | undefined;
+  /** The proxy wants other credentials. */
+  isLocked?: boolean;
+};
+/** `error`: what a browser without a proxy reports; absent for what no browser sends. */
+export type Refusal = { code: 400 | 403 | 502; why: string; error?: NetError };
 
 /** Whether a filter list names that address. */
 export type IsBlocked = (url: URL) => boolean;
@@ -38,12 +48,16 @@ export type Aim = Rules & {
   log: Log;
   routes: readonly Route[];
   isBlocked?: IsBlocked | undefined;
+  /** The client answers for proxies without credentials of their own. */
+  hasCredentials?: boolean;
   /** Asked for the operator's own names. */
   lookUp: Resolve;
   /** host:port that the operator names: open, wherever it is. */
   named?: ReadonlySet<string>;
-  /** Told of each request that is refused, or leads nowhere. */
+  /** Called for each request that is refused, or leads nowhere. */
   onRefusal?: (refusal: Refusal) => void;
+  /** The client is a browser: it gets a net error, and no page with the reason. */
+  isBrowser?: boolean;
 };
 
 /** Parses, judges: the target with its checked addresses, or the refusal to send. */
@@ -58,22 +72,24 @@ export async function aim(
   }
   const port = Number(url.port || 80);
   if (way.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
-    return { code: 403, why: `${url.hostname} is on a filter list` };
+    const why = `${url.hostname} is on a filter list`;
+    return { code: 403, why, error: 'BLOCKED_BY_CLIENT' };
   }
-  const upstream = upstreamFor(bare(url.hostname), way.routes, scheme);
+  const upstream = await upstreamFor(bare(url.hostname), way.routes, scheme);
   const operators: Rules = { ...way, allow: ALL, resolve: way.lookUp };
   const isNamed = way.named?.has(`${url.hostname}:${port}`) ?? false;
   const verdict = await judge(url.hostname, isNamed ? operators : way);
   if (verdict.kind === 'unknown' && !upstream) {
-    return { code: 502, why: `no address for ${url.hostname}` };
+    return { code: 502, why: `no address for ${url.hostname}`, error: 'NAME_NOT_RESOLVED' };
   }
   if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) return denied(way, url.host);
   const host = bare(url.hostname);
   const addresses = verdict.kind === 'allowed' ? verdict.addresses : [];
   if (!upstream) return { url, host, port, addresses };
   const proxy = await judge(upstream.host, upstream.isManaged ? operators : way);
-  if (proxy.kind === 'unknown') return { code: 502, why: 'no address for the proxy' };
-  if (proxy.kind === 'denied') return denied(way, `the proxy ${upstream.host}`);
+  if (proxy.kind === 'unknown') return proxyFailed('no address for the proxy');
+  const isMail = CLOSED_PORTS.has(upstream.port) && !upstream.isManaged;
+  if (proxy.kind === 'denied' || isMail) return denied(way, `the proxy ${upstream.host}`);
   const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };
   return { url, host, port, addresses, via: { upstream, at } };
 }
@@ -83,23 +99,36 @@ function denied({ log }: Aim, what: string): Refusal {
   const why =
     `${what} is not reachable from here: ` +
     "private addresses, this machine's own and mail ports are closed";
-  return { code: 403, why };
+  return { code: 403, why, error: 'ADDRESS_UNREACHABLE' };
 }
 
-/** Connects, through its proxy when it has one; undefined when nobody answers. */
-export async function dial(target: Target): Promise<Socket | undefined> {
-  const { via } = target;
+export function proxyFailed(why: string): Refusal {
+  return { code: 502, why, error: 'PROXY_CONNECTION_FAILED' };
+}
+
+/** Connects, through its proxy when it has one. */
+export async function dial(target: Target): Promise<Socket | Refusal> {
+  const { via, host } = target;
   if (!via) return await connected(target);
-  return await tunnelThrough(
-    { upstream: via.upstream, dial: () => connected(via.at) },
-    { host: target.host, port: target.port },
-  );
+  const toProxy = async (): Promise<Socket | undefined> => {
+    const socket = await connected(via.at);
+    return 'why' in socket ? undefined : socket;
+  };
+  const onLocked = (): void => {
+    via.isLocked = true;
+  };
+  const { upstream, authorization } = via;
+  const reached = { upstream, authorization, dial: toProxy, onLocked };
+  const socket = await tunnelThrough(reached, { host, port: target.port });
+  return socket ?? proxyFailed(`${host} does not answer`);
 }
 
 /** For plain requests: a proxy of http is told them whole, and needs no tunnel. */
-export async function reach(target: Target): Promise<Socket | undefined> {
-  const { via } = target;
-  return via?.upstream.protocol === 'http' ? await connected(via.at) : await dial(target);
+export async function reach(target: Target): Promise<Socket | Refusal> {
+  const { via, host } = target;
+  if (via?.upstream.protocol !== 'http') return await dial(target);
+  const socket = await connected(via.at);
+  return 'why' in socket ? proxyFailed(`${host} does not answer`) : socket;
 }
 
 /** Whether a connection to the one serves the other. */
@@ -109,16 +138,27 @@ export function isSamePlace(one: Target, other: Target): boolean {
 }
 
 /** To the checked addresses, whichever answers first. */
-async function connected(address: Address): Promise<Socket | undefined> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), CONNECT_TIMEOUT_MS);
+async function connected(address: Address): Promise<Socket | Refusal> {
+  const { promise, resolve } = Promise.withResolvers<NetError | undefined>();
+  const timer = setTimeout(() => resolve('CONNECTION_TIMED_OUT'), CONNECT_TIMEOUT_MS);
   const socket = connect({ ...whereTo(address), noDelay: true, allowHalfOpen: true });
-  socket.once('connect', () => resolve(true)).on('error', () => resolve(false));
-  const isConnected = await promise;
+  socket
+    .once('connect', () => resolve(undefined))
+    .on('error', (failure) => {
+      resolve(errorOf(failure));
+    });
+  const error = await promise;
   clearTimeout(timer);
-  if (isConnected) return socket;
+  if (error === undefined) return socket;
   socket.destroy();
-  return undefined;
+  return { code: 502, why: `${address.host} does not answer`, error };
+}
+
+/** Of several addresses, the reason of the last one. */
+function errorOf(failure: NodeJS.ErrnoException): NetError {
+  const { code } = failure instanceof AggregateError ? failure.errors.at(-1) : failure;
+  if (code === 'ECONNREFUSED') return 'CONNECTION_REFUSED';
+  return code === 'ETIMEDOUT' ? 'CONNECTION_TIMED_OUT' : 'ADDRESS_UNREACHABLE';
 }
 
 /** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */

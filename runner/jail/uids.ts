@@ -24,3 +24,8 @@ export function lendUid(): Disposable & { uid: number } {
   inUse.add(uid);
   return { uid, [Symbol.dispose]: () => void inUse.delete(uid) };
 }
+
+/** A uid that its caller has lent and gives back: a jail's end leaves it lent. */
+export function keptUid(uid: number): Disposable & { uid: number } {
+  return { uid, [Symbol.dispose]: () => undefined };
+}

@@ -10,26 +10,33 @@ import { SocksClient } from 'socks';
 import type { Upstream } from '../../proto/proxies.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 15_000;
+/** A proxy wants other credentials. */
+export const LOCKED = 407;
 
 /** An upstream whose name was looked up and judged; `dial` reaches it. */
 export type Reached = {
   upstream: Upstream;
   dial: () => Promise<Socket | undefined>;
+  /** What the client says for the proxy, which has no credentials of its own. */
+  authorization?: string | undefined;
+  /** Called when the proxy wants other credentials. */
+  onLocked?(): void;
 };
 
 /** A tunnel to the target; undefined when the proxy refuses or does not answer. */
 export async function tunnelThrough(
-  { upstream, dial }: Reached,
+  reached: Reached,
   target: { host: string; port: number },
 ): Promise<Socket | undefined> {
-  const socket = await dial();
+  const { upstream } = reached;
+  const socket = await reached.dial();
   if (socket === undefined) return undefined;
-  const reached =
+  const tunnel =
     upstream.protocol === 'socks5'
       ? await throughSocks(socket, upstream, target)
-      : await throughConnect(socket, upstream, target);
-  if (reached === undefined) socket.destroy();
-  return reached;
+      : await throughConnect(socket, reached, target);
+  if (tunnel === undefined) socket.destroy();
+  return tunnel;
 }
 
 /** The header that an http proxy wants; undefined without credentials. */
@@ -61,11 +68,11 @@ async function throughSocks(
 
 async function throughConnect(
   socket: Socket,
-  upstream: Upstream,
+  { upstream, authorization, onLocked }: Reached,
   { host, port }: { host: string; port: number },
 ): Promise<Socket | undefined> {
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const basic = basicOf(upstream);
+  const basic = authorization ?? basicOf(upstream);
   const isTls = upstream.protocol === 'https';
   const asking = (isTls ? httpsRequest : httpRequest)({
     method: 'CONNECT',
@@ -77,6 +84,7 @@ async function throughConnect(
   });
   const { promise, resolve } = Promise.withResolvers<Socket | undefined>();
   asking.on('connect', ({ statusCode = 0 }, tunnel, head) => {
+    if (statusCode === LOCKED) onLocked?.();
     if (statusCode < 200 || statusCode > 299) return resolve(undefined);
     (tunnel as Socket).setTimeout(0);
     if (head.length > 0) tunnel.unshift(head);

@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { bundle } from '../../runner/bundle.ts';
+import { bundle } from '../support/bundle.ts';
 import { shell, userProject } from '../support/journey.ts';
 import { boot } from '../support/stack.ts';
 import { show, timed } from './figures.ts';

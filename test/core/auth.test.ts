@@ -63,9 +63,22 @@ test('a token tells the runner from the gateway and the operator', async () => {
   assert.equal(await enter({ authorization: `Bearer ${TOKENS.runner}` }), { kind: 'runner' });
   assert.equal(await enter({ authorization: `bearer ${TOKENS.gateway}` }), { kind: 'gateway' });
   assert.equal(await enter({ authorization: `Bearer ${TOKENS.operator}` }), { kind: 'operator' });
+  assert.is(asked.times, 0);
   const fault = await faultOf(enter({ authorization: `Bearer ${TOKENS.runner}x` }));
   assert.is(fault.reason, 'API_KEY_INVALID');
-  assert.is(asked.times, 0);
+});
+
+test('a key opens its project as a Bearer too, and not beside another key', async () => {
+  const { key } = newApiKey();
+  const { enter } = doorOf(key);
+  const authorization = `Bearer ${key}`;
+  const caller = { kind: 'project', projectId: 'p', keyId: 'abcdefgh' };
+  assert.equal(await enter({ authorization }), caller);
+  assert.equal(await enter({ authorization, 'x-svc-api-key': key }), caller);
+  for (const other of [`${key}x`, '']) {
+    const fault = await faultOf(enter({ authorization, 'x-svc-api-key': other }));
+    assert.is(fault.reason, 'API_KEY_MISSING');
+  }
 });
 
 test('a key is remembered for a second, and a revoked one no longer', async () => {

@@ -23,6 +23,8 @@ export type Booted = AsyncDisposable & {
   core: Core;
   clients: Core['clients'];
   dir: string;
+  /** What core logged as errors, a line each. */
+  logged: readonly string[];
   clock: TestClock;
   /** The options of a project's call, and of a runner's. */
   asProject: CallOptions;
@@ -48,7 +50,9 @@ export async function boot(
   const temp = tempDirectory();
   const clock = testClock();
   const config = readCoreConfig({ TABERN_DATA: temp.path, TABERN_API_KEY: KEY, ...env });
-  const log = openLog({ role: 'core', level: 'silent' });
+  const logged: string[] = [];
+  const error = (...said: unknown[]) => void logged.push(JSON.stringify(said));
+  const log = Object.assign(openLog({ role: 'core', level: 'silent' }), { error });
   const core = await startCore(config, log, { ...options, now: clock.now });
   const { clients } = core;
   const token = (name: string) => {
@@ -86,7 +90,16 @@ export async function boot(
   };
 
   return {
-    ...{ core, clients, dir: temp.path, clock, asProject, asRunner, asGateway: token('gateway') },
+    ...{
+      core,
+      clients,
+      dir: temp.path,
+      logged,
+      clock,
+      asProject,
+      asRunner,
+      asGateway: token('gateway'),
+    },
     asOperator: token('operator'),
     ...{ upload, lease, build },
     async publish(manifest) {

@@ -1,4 +1,6 @@
 /** Checks of tenants' params by tenants' schemas: what may go wrong stays theirs. */
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openChecks } from '../../core/checks.ts';
@@ -50,6 +52,33 @@ test('a pattern that never ends is ended, and this thread goes on meanwhile', as
   assert.equal(await other, { n: 3 }, 'the neighbour is served by the next thread');
 });
 
+/** How many letters keep HOSTILE's pattern busy for about so long, alone on this machine. */
+function lettersTaking(cpuMs: number): number {
+  for (let letters = 16; ; letters += 1) {
+    const before = process.threadCpuUsage();
+    /^(a+)+$/.test(`${'a'.repeat(letters)}!`);
+    if (process.threadCpuUsage(before).user / 1_000 > cpuMs / 2) return letters + 1;
+  }
+}
+
+/** Processes that leave others a small share of each core. */
+function busyChildren(count: number): Disposable {
+  const children = Array.from({ length: count }, () =>
+    spawn(process.execPath, ['-e', 'for(;;);'], { stdio: 'ignore' }),
+  );
+  return { [Symbol.dispose]: () => children.forEach((child) => void child.kill('SIGKILL')) };
+}
+
+test('a check is judged by CPU time: a machine under load refuses nothing', async () => {
+  await using checks = openChecks({ checkMaxMs: LONG_MS });
+  const slow = versionOf('p', HOSTILE);
+  assert.equal(await checks.params(slow, { a: 'a' }), { a: 'a' }); // the thread runs
+  const letters = lettersTaking(LONG_MS / 5);
+  using _load = busyChildren(10 * availableParallelism());
+  const fault = await faultOf(checks.params(slow, { a: `${'a'.repeat(letters)}!` }));
+  assert.match(fault.message, /must match pattern/);
+});
+
 test('its project waits then, and no other does', async () => {
   await using checks = openChecks({ checkMaxMs: LONG_MS, pauseMs: 600_000 });
   const hostile = versionOf('bad', HOSTILE);
@@ -68,14 +97,33 @@ test('a project is heard again after its pause', async () => {
   assert.equal(await until(heard), { a: 'aa' });
 });
 
-test('projects take turns', async () => {
-  await using checks = openChecks();
+test('projects take turns on the thread that is free', async () => {
+  await using checks = openChecks({ checkMaxMs: 60_000 });
+  const busy = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS));
   const [a, b] = [versionOf('a', PLAIN), versionOf('b', PLAIN)];
   const order: string[] = [];
   const ask = (version: typeof a) =>
     checks.params(version, {}).then(() => order.push(version.projectId));
   await Promise.all([ask(a), ask(a), ask(a), ask(a), ask(b)]);
-  assert.ok(order.indexOf('b') <= 1, order.join());
+  // a's first check started at once, and its second waited before b's
+  assert.ok(order.indexOf('b') <= 2, order.join());
+  await checks[Symbol.asyncDispose]();
+  await busy;
+});
+
+test('a project waits for no check of another: each holds one thread of two', async () => {
+  await using checks = openChecks({ checkMaxMs: 10_000 });
+  let isOver = false;
+  const hostile = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS)).then(() => {
+    isOver = true;
+  });
+  const more = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS));
+  for (let check = 0; check < 20; check += 1) {
+    assert.equal(await checks.params(versionOf('good', PLAIN), {}), { n: 3 });
+  }
+  assert.is(isOver, false, 'the checks of one project waited for the check of another');
+  await checks[Symbol.asyncDispose]();
+  await Promise.all([hostile, more]);
 });
 
 test('a schema that refers to itself without end is the tenant’s fault', async () => {

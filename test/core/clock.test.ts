@@ -101,4 +101,35 @@ clock('the real clocks go forward, in whole milliseconds', () => {
   assert.ok(Number.isInteger(first) && second >= first && Math.abs(first - Date.now()) < 60_000);
 });
 
+clock(
+  'after a start in the future it is the machine’s again within hours, never going back',
+  () => {
+    const { at, sources, pass } = machine(START + 3 * HOUR);
+    const now = schedulerClock(0, sources);
+    pass(1_500);
+    at.wall -= 3 * HOUR; // NTP has come
+    let last = now();
+    for (let second = 0; second < 7 * 3_600; second += 1) {
+      pass(1_000);
+      const current = now();
+      const passed = current - last;
+      if (passed < 499 || passed > 1_001) assert.unreachable(`${passed} ms in ${second}`);
+      if (second === 590) assert.is(Math.round((current - at.wall) / HOUR), 3, 'a while it waits');
+      last = current;
+    }
+    assert.ok(Math.abs(last - at.wall) <= 1_000, `${last - at.wall}`);
+  },
+);
+
+clock('times that were written in the future are given up the same way', () => {
+  const { at, sources, pass } = machine();
+  const now = schedulerClock(START + HOUR, sources);
+  assert.is(now(), START + HOUR);
+  for (let second = 0; second < 3 * 3_600; second += 1) {
+    pass(1_000);
+    now();
+  }
+  assert.ok(Math.abs(now() - at.wall) <= 1_000, `${now() - at.wall}`);
+});
+
 clock.run();

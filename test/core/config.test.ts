@@ -15,6 +15,10 @@ test('nothing set gives the documented defaults', () => {
     concurrency: 25,
     queueMax: 1_000,
     extensionsMax: 100,
+    quotas: {
+      ...{ contexts: 10_000, contextMib: 20_480, downloadMib: 20_480 },
+      ...{ recordingMib: 20_480, uploadMib: 10_240, logMib: 10_240 },
+    },
     logLevel: 'info',
     apiKey: undefined,
     webhookAllowCidrs: [],

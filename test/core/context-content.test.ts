@@ -1,6 +1,7 @@
 /** What contexts hold: started from, saved, replaced, and dropped. Issue 4, points 2 and 5. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCoreConfig, startCore } from '../../core/main.ts';
@@ -8,6 +9,7 @@ import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
 import { faultOf } from '../support/fault.ts';
 import { addProject } from '../support/other-project.ts';
+import { until } from '../support/poll.ts';
 import { boot, HOLDER } from './boot.ts';
 import { openContext, textOf } from './context-runs.ts';
 
@@ -98,6 +100,15 @@ test('a session keeps what it started from', async () => {
   assert.is(await textOf(app, await app.start()), 'two');
 });
 
+function workLeft(dir: string): unknown {
+  const db = new Database(join(dir, 'tabern.db'), { readonly: true });
+  try {
+    return db.prepare('SELECT COUNT(*) FROM jobs').pluck().get();
+  } finally {
+    db.close();
+  }
+}
+
 test('so does one that was only offered; the sweep takes it when nobody does', async () => {
   await using app = await openContext();
   const first = await app.start();
@@ -112,11 +123,14 @@ test('so does one that was only offered; the sweep takes it when nobody does', a
   await app.end(writer.leaseId);
   app.clock.advance(2 * 3_600_000);
   await app.core.close();
-  /** A start sweeps, and then ends what has waited for too long. */
+  /** A start sweeps files, and then ends work that is past its limit. */
   const filesOfStart = async (): Promise<string[]> => {
     const config = readCoreConfig({ TABERN_DATA: app.dir, TABERN_SWEEP_MS: '50' });
     await using _ = await startCore(config, silent, { now: app.clock.now });
-    return app.files();
+    const files = app.files();
+    app.clock.advance(2 * 3_600_000); // past every lease and limit
+    await until(() => workLeft(app.dir) === 0);
+    return files;
   };
   const kept = await filesOfStart();
   assert.ok(kept.includes(one.blobId));

@@ -5,6 +5,7 @@ import { contextLinks } from '../../core/context-links.ts';
 import { contextService } from '../../core/contexts.ts';
 import { newId } from '../../core/ids.ts';
 import { type KeyPool, privateKeyPlace } from '../../core/keys/pool.ts';
+import { openQuotas, quotaDefaults } from '../../core/quotas.ts';
 import { sealerOf } from '../../core/seal.ts';
 import { Fault } from '../../proto/errors.ts';
 import { bareStore, callerOf } from '../support/bare-store.ts';
@@ -30,13 +31,18 @@ async function boot(ready = 20) {
     taken() {
       takenCount += 1;
     },
+    isAwaited: false,
     wait: () => Promise.reject(new Fault('KEYS_NOT_READY', 'none')),
     [Symbol.asyncDispose]: async () => {},
   };
   const links = contextLinks({ sealer, now: clock.now, isRevoked: async () => false });
   const removed: string[] = [];
   const files = { remove: async (id: string) => void removed.push(id) };
-  const service = contextService({ store: bare.store, keys, links, files, now: clock.now });
+  const quotas = openQuotas({ store: bare.store, defaults: quotaDefaults({}) });
+  const service = contextService({
+    ...{ store: bare.store, keys, quotas, links, files },
+    now: clock.now,
+  });
   const caller = callerOf(bare.projectId);
   const create = (name?: string) => service.createContext({ projectId: undefined, name }, caller);
   const dispose = () => bare[Symbol.asyncDispose]();

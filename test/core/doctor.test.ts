@@ -1,19 +1,26 @@
 /** What is planted in a data directory is found, and nothing else is said to be wrong. */
-import { chmodSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkData, checkRoom } from '../../core/doctor.ts';
+import type { Env } from '../../proto/env.ts';
 import type { Finding } from '../../proto/findings.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { boot } from './boot.ts';
 
 const test = suite('core/doctor');
 
-async function look(dir: string, now?: () => number, env = {}): Promise<Finding[]> {
+async function look(
+  dir: string,
+  now: () => number = Date.now,
+  { isDeep = false, ...env }: { isDeep?: boolean; [name: string]: unknown } = {},
+): Promise<Finding[]> {
   const found: Finding[] = [];
-  for await (const one of checkData({ TABERN_DATA: dir, ...env }, now)) found.push(one);
+  for await (const one of checkData({ TABERN_DATA: dir, ...env } as Env, { now, isDeep }))
+    found.push(one);
   return found;
 }
 
@@ -27,7 +34,7 @@ test('nothing is wrong with a directory in use, or one that is not there yet', a
   assert.equal(wrong(found), [], JSON.stringify(found));
   assert.equal(
     found.map(({ check }) => check),
-    ['settings', 'data', 'disk', 'fsync', 'database', 'master key', 'files', 'clock'],
+    ['settings', 'data', 'disk', 'fsync', 'keys', 'database', 'master key', 'files', 'clock'],
   );
   const before = readFileSync(join(app.dir, 'keys', 'master.key'), 'utf8');
   await app.clients.contexts.createContext({ name: 'a' }, app.asProject);
@@ -48,6 +55,41 @@ test('a wrong master key, a missing one and one that others may read are told ap
   assert.match(other?.fix ?? '', /put the key that this directory had/);
   rmSync(path);
   assert.equal(wrong(await look(app.dir, app.clock.now)), ['fail master key']);
+});
+
+test('each file of keys/ is looked at: length, form, mode', async () => {
+  await using app = await boot();
+  const keys = join(app.dir, 'keys');
+  const found = async () =>
+    (await look(app.dir, app.clock.now)).filter(({ check }) => check === 'keys');
+  const tokens = ['runner.token', 'gateway.token', 'operator.token'];
+  writeFileSync(join(keys, 'runner.id'), randomUUID(), { mode: 0o600 });
+  assert.equal(wrong(await found()), []);
+  for (const [name, text, level] of [
+    ...tokens.map((token) => [token, '', 'fail'] as const),
+    ...tokens.map((token) => [token, '\0'.repeat(43), 'fail'] as const),
+    ['runner.id', '', 'warn'],
+    ['runner.id', '\0'.repeat(37), 'warn'],
+    ['master.key.new', 'left by a process that was killed', 'warn'],
+  ] as const) {
+    const path = join(keys, name);
+    const before = existsSync(path) ? readFileSync(path) : undefined;
+    writeFileSync(path, text);
+    const [one, ...more] = await found();
+    assert.is(one?.level, level, `${name} ${JSON.stringify(text)}`);
+    assert.equal(more, []);
+    assert.ok(one?.says.includes(name), one?.says);
+    assert.match(one?.fix ?? '', /\w/);
+    if (before) writeFileSync(path, before);
+    else rmSync(path);
+  }
+  chmodSync(join(keys, 'gateway.token'), 0o640);
+  assert.equal(wrong(await found()), ['warn keys']);
+  chmodSync(join(keys, 'gateway.token'), 0o600);
+  chmodSync(keys, 0o755);
+  assert.equal(wrong(await found()), ['warn keys']);
+  chmodSync(keys, 0o700);
+  assert.equal(wrong(await found()), []);
 });
 
 test('a damaged database is found, and says to restore', async () => {
@@ -76,6 +118,17 @@ test('files that are gone or cut are named', async () => {
   assert.equal(wrong(found), ['fail files']);
   const { says = '' } = found.find(({ check }) => check === 'files') ?? {};
   assert.ok(says.startsWith('2 are not there') && says.includes(one) && says.includes(other), says);
+});
+
+test('a file that has rotted in its place is found by a deep look', async () => {
+  await using app = await boot();
+  const id = await app.upload('some bytes');
+  assert.equal(wrong(await look(app.dir, app.clock.now, { isDeep: true })), []);
+  writeFileSync(join(app.dir, 'blobs', id), 'some bytez');
+  assert.equal(wrong(await look(app.dir, app.clock.now)), []);
+  const found = await look(app.dir, app.clock.now, { isDeep: true });
+  assert.equal(wrong(found), ['fail files']);
+  assert.ok(found.find(({ check }) => check === 'files')?.says.includes(id));
 });
 
 test('a clock that was never set fails, one that went back is warned of', async () => {

@@ -47,6 +47,26 @@ test('a good zip is an extension, read by its id until it is deleted', async () 
   }
 });
 
+test('an extension of one project waits for no more than one check of another', async () => {
+  await using app = await openExtensions();
+  const { operators, blobs, extensions } = app.clients;
+  await operators.createProject({ name: 'second', limits: {} }, app.asOperator);
+  const { key } = await operators.createApiKey({ project: 'second', name: '' }, app.asOperator);
+  const second = { metadata: { 'x-svc-api-key': must(key, 'a key') } };
+  const large = await zipOf({ 'manifest.json': manifest(), zeros: Buffer.alloc(100 << 20) });
+  const flood = await Promise.all([1, 2, 3, 4].map(() => app.write(large)));
+  const small = blobParts({ kind: 'EXTENSION' }, await zipOf({ 'manifest.json': manifest() }));
+  const { blobId } = await blobs.writeBlob(small, second);
+  let checked = 0;
+  const all = flood.map(async (id) => {
+    await app.create(id);
+    checked += 1;
+  });
+  await extensions.createExtension({ blobId, fileName: 'small.zip' }, second);
+  assert.ok(checked <= 1, `${checked} checks of the first project came before`);
+  await Promise.all(all);
+});
+
 test('a bad zip is refused with what is wrong, and its bytes go', async () => {
   await using app = await openExtensions();
   const cases: [string | Buffer, string, string][] = [

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { contextLinks } from '../../core/context-links.ts';
 import { contextService } from '../../core/contexts.ts';
 import { openKeyPool, privateKeyPlace } from '../../core/keys/pool.ts';
+import { openQuotas, quotaDefaults } from '../../core/quotas.ts';
 import { sealerOf } from '../../core/seal.ts';
 import { openLog } from '../../proto/log.ts';
 import { bareStore, callerOf } from '../support/bare-store.ts';
@@ -30,7 +31,8 @@ keyPool(
     });
     const links = contextLinks({ sealer, now: Date.now, isRevoked: async () => false });
     const files = { remove: async () => undefined };
-    const service = contextService({ store, keys, links, files, now: Date.now });
+    const quotas = openQuotas({ store, defaults: quotaDefaults({}) });
+    const service = contextService({ store, keys, quotas, links, files, now: Date.now });
     const caller = callerOf(bare.projectId);
     const made = await Promise.all(
       [1, 2, 3].map(() => service.createContext({ projectId: undefined, name: undefined }, caller)),
@@ -51,7 +53,7 @@ keyPool('who cannot wait long enough is told to come back, before the deadline',
   await using bare = bareStore();
   const { store } = bare;
   await using keys = openKeyPool({ store, sealer, log, now: Date.now, readyTarget: 0 });
-  const fault = await faultOf(keys.wait(callerOf(bare.projectId, 260).call));
+  const fault = await faultOf(keys.wait(bare.projectId, callerOf(bare.projectId, 260).call));
   assert.is(fault.reason, 'KEYS_NOT_READY');
   assert.is(fault.row.retry, 'yes');
 });

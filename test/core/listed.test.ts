@@ -63,7 +63,7 @@ test('a list says of a large page what it can, and GET the rest', async () => {
   const { results, total } = await clients.invocations.listInvocations(wanted, asProject);
   assert.is(total, 50);
   assert.is(results.length, 50, 'no row is missing');
-  const shown = results.filter((one) => one.params !== undefined).length;
+  const shown = results.filter((one) => one.params ?? one.paramsJson).length;
   assert.ok(shown > 30 && shown < 50, `${shown} with params`);
   const { invocation } = await clients.invocations.getInvocation(
     { id: made[0]?.id ?? '' },

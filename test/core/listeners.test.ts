@@ -2,9 +2,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/ids.ts';
+import { listenerHandlers } from '../../core/listeners.ts';
+import type { Store } from '../../core/store/types.ts';
 import { callerOf } from '../support/bare-store.ts';
 import { bootDeliveries, TYPE } from '../support/deliveries.ts';
 import { faultOf } from '../support/fault.ts';
+import { until } from '../support/poll.ts';
 
 const listeners = suite('core/listeners');
 type App = ReturnType<typeof bootDeliveries>;
@@ -56,6 +59,39 @@ listeners('a call that waits answers as soon as something happened', async () =>
   app.emit();
   assert.equal(types(await waiting), [TYPE]);
   assert.ok(performance.now() - startedAt < 20_000, 'sooner than the wait was to end');
+});
+
+listeners('polls of one project have a limit, and wake for their own events alone', async () => {
+  await using app = bootDeliveries();
+  const { nextCursor: cursor } = await read(app);
+  const at = app.clock.now();
+  const times = { defaultTimeout: 900, concurrency: 1, createdAt: at, updatedAt: at };
+  const other = await app.store.ensureProject({ id: newId(), name: 'other', ...times });
+  let reads = 0;
+  const store: Store = {
+    ...app.store,
+    eventsAfter(wanted) {
+      reads += 1;
+      return app.store.eventsAfter(wanted);
+    },
+  };
+  const { listEvents } = listenerHandlers({ store, now: app.clock.now });
+  const leaving = new AbortController();
+  const call = { ...app.caller.call, signal: leaving.signal };
+  const poll = (projectId: string) =>
+    listEvents({ cursor, limit: undefined, wait: 25 }, { projectId, call });
+  const ended = Promise.allSettled(Array.from({ length: 150 }, () => poll(other.id)));
+  const own = poll(app.projectId);
+  await until(() => reads >= 101);
+  const polled = reads;
+  app.emit();
+  assert.equal(types(await own), [TYPE]);
+  assert.ok(reads - polled < 10, `${reads - polled} reads for one event`);
+  leaving.abort();
+  const refused = (await ended).filter(({ status }) => status === 'rejected');
+  assert.is(refused.length, 50);
+  const [first] = refused as PromiseRejectedResult[];
+  assert.is((await faultOf(Promise.reject(first?.reason))).reason, 'CONCURRENCY_LIMIT');
 });
 
 listeners('the first call does not wait, nor does one that leaves', async () => {

@@ -24,7 +24,7 @@ test('a running session has links with a token in their query', async () => {
   const links = await app.clients.sessions.getLiveView({ id }, app.asProject);
   assert.match(links.debuggerUrl, /^\/live\?token=[\w-]{86}$/);
   assert.match(links.debuggerFullscreenUrl, /^\/live\?token=[\w-]{86}&navbar=false$/);
-  assert.match(links.wsUrl, /^\/view\?token=[\w-]{86}$/);
+  assert.match(links.wsUrl, /^\/connect\?signingKey=[\w-]{75}$/);
   assert.equal(links.pages, []);
 });
 

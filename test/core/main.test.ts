@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmdirSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -27,6 +29,7 @@ import { Channel, remote } from '../../proto/grpc.ts';
 import { openLog } from '../../proto/log.ts';
 import { remoteClients } from '../../proto/services.ts';
 import { errorOf, faultOf } from '../support/fault.ts';
+import { until } from '../support/poll.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { boot, KEY } from './boot.ts';
 
@@ -34,19 +37,25 @@ const test = suite('core/main');
 const log = openLog({ role: 'core', level: 'silent' });
 const keyed = (key: string) => ({ metadata: { 'x-svc-api-key': key } });
 
-test('the first start makes a project and a key, shown once', async () => {
+test('the first start makes a project and a key, shown until its first use', async () => {
   await using dir = tempDirectory();
   const config = readCoreConfig({ TABERN_DATA: join(dir.path, 'deep', 'data') });
   const first = await startCore(config, log);
   const shown = first.firstStart;
   assert.match(shown?.apiKey ?? '', /^svc_/);
   assert.is(shown?.isPreset, false);
-  const { projects } = await first.clients.projects.listProjects({}, keyed(shown?.apiKey ?? ''));
+  await first.close();
+  const second = await startCore(config, log);
+  assert.equal(second.firstStart, shown, 'nobody has used it');
+  const kept = join(config.dataDir, 'keys/first.key');
+  assert.not(readFileSync(kept, 'utf8').includes(shown?.apiKey ?? ''), 'sealed');
+  const { projects } = await second.clients.projects.listProjects({}, keyed(shown?.apiKey ?? ''));
+  await until(() => !existsSync(kept));
   assert.equal(
     projects.map(({ id, name, concurrency }) => ({ id, name, concurrency })),
     [{ id: shown?.projectId, name: 'default', concurrency: 25 }],
   );
-  await first.close();
+  await second.close();
   const bytes = readFileSync(join(config.dataDir, 'tabern.db'));
   assert.not(bytes.includes(shown?.apiKey ?? ''), 'only its hash is stored');
 
@@ -54,6 +63,20 @@ test('the first start makes a project and a key, shown once', async () => {
   assert.is(again.firstStart, undefined);
   const still = await again.clients.projects.listProjects({}, keyed(shown?.apiKey ?? ''));
   assert.is(still.projects[0]?.id, shown?.projectId);
+});
+
+test('a first key that cannot be removed from the disk is used all the same', async () => {
+  await using dir = tempDirectory();
+  const config = readCoreConfig({ TABERN_DATA: dir.path });
+  await using core = await startCore(config, log);
+  const kept = join(config.dataDir, 'keys/first.key');
+  rmSync(kept);
+  mkdirSync(kept); // neither read nor removed as a file
+  const { projects } = await core.clients.projects.listProjects(
+    {},
+    keyed(core.firstStart?.apiKey ?? ''),
+  );
+  assert.is(projects[0]?.id, core.firstStart?.projectId);
 });
 
 test('a preset key opens the project, and a later one is added to it', async () => {

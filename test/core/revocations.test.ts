@@ -34,8 +34,9 @@ test('a connectUrl and a live view end with the key that they were given to', as
   const { id } = session;
   const { sessions } = app.clients;
   const theirs = (await sessions.getSession({ id }, app.asOther)).session?.signingKey;
-  const { wsUrl } = await sessions.getLiveView({ id }, app.asOther);
-  const token = wsUrl.split('token=')[1];
+  const { debuggerUrl, wsUrl } = await sessions.getLiveView({ id }, app.asOther);
+  const token = debuggerUrl.split('token=')[1];
+  assert.is(wsUrl.split('signingKey=')[1], theirs);
   assert.is((await app.locate('signingKey', theirs)).apiKeyId, app.keyId);
   assert.is((await app.locate('viewToken', token)).apiKeyId, app.keyId);
 

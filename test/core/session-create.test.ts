@@ -47,6 +47,21 @@ const WRONG: [object, string, string][] = [
     'must be a regular expression of RE2.',
   ],
   [
+    { proxies: [{ type: 'none', domainPattern: long(257) }] },
+    'proxies[0].domainPattern',
+    'must NOT have more than 256 characters.',
+  ],
+  [
+    { proxies: [{ type: 'none', domainPattern: '(?:.?.?){1000}' }] },
+    'proxies[0].domainPattern',
+    'must be a smaller pattern: its repeat counts multiply.',
+  ],
+  [
+    { proxies: Array.from({ length: 21 }, () => ({ type: 'none' })) },
+    'proxies',
+    'must NOT have more than 20 items.',
+  ],
+  [
     { proxies: [{ type: 'external', server: 'ftp://u:hidden@h' }] },
     'proxies[0].server',
     'must be the address of an http, https or socks5 proxy.',

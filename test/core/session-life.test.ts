@@ -1,6 +1,7 @@
 /** A session's life over core's own services: created, started, released, ended. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openChecks } from '../../core/checks.ts';
 import { newId } from '../../core/ids.ts';
 import { sealerOf } from '../../core/seal.ts';
 import { sessionSecrets } from '../../core/session-secrets.ts';
@@ -73,11 +74,16 @@ test('where no runner has a place, the answer is the session that waits', async 
   await using bench = await openBench(must(ENGINES[0], 'engine'));
   const projectId = await bench.project('p');
   const sealer = sealerOf(Buffer.alloc(32));
+  await using checks = openChecks();
   const service = sessionService({
     ...{ store: bench.store, now: () => T0, closing: new AbortController().signal },
-    ...{ signingKeys: signingKeys(sealer), secrets: sessionSecrets(sealer) },
+    ...{ signingKeys: signingKeys(sealer), secrets: sessionSecrets(sealer), checks },
   });
-  const call = { signal: new AbortController().signal, deadline: Date.now() + 600, metadata: {} };
+  const call = {
+    signal: new AbortController().signal,
+    deadline: performance.now() + 600,
+    metadata: {},
+  };
   const request = CreateSessionRequest.fromPartial({});
   const { session } = await service.createSession(request, { projectId, call });
   assert.is(session?.status, 'PENDING');

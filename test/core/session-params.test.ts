@@ -75,4 +75,24 @@ test('more than 64 KiB in all is refused', () => {
   assert.equal(problemOf(params(65_537 - frame)), { path: '', problem });
 });
 
+/** The worst that fits a body of 1 MiB, and what a session may be created with. */
+const COSTLY = {
+  'one long pattern': [{ type: 'none', domainPattern: '(?:.?.?.?){1000}'.repeat(100) }],
+  'many short patterns': Array.from({ length: 15_000 }, () => ({
+    ...{ type: 'none', domainPattern: '(?:.?.?.?.?.?.?){1000}' },
+  })),
+  'twenty patterns of the largest size': Array.from({ length: 20 }, () => ({
+    ...{ type: 'none', domainPattern: '(?:\\pL?\\pN?){400}' },
+  })),
+};
+
+for (const [what, proxies] of Object.entries(COSTLY)) {
+  test(`${what}: looked at in milliseconds`, () => {
+    const before = process.threadCpuUsage();
+    problemOf({ proxies });
+    const { user, system } = process.threadCpuUsage(before);
+    assert.ok(user + system < 300_000, `${(user + system) / 1_000} ms`);
+  });
+}
+
 test.run();

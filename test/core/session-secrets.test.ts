@@ -48,8 +48,9 @@ test("another session's do not open: its end says so, and it alone ends", async 
   await using app = await openSessions();
   const db = new Database(join(app.dir, 'tabern.db'));
   const creating = faultOf(app.create({ proxies: PROXIES }));
+  await waitingParams(db, 1); // its pattern is checked first, by a thread
   const other = app.create({ proxies: [{ type: 'none' }] });
-  const [one, two] = await waitingParams(db);
+  const [one, two] = await waitingParams(db, 2);
   db.prepare('UPDATE sessions SET params = ? WHERE id = ?').run(two?.params, one?.id);
   db.close();
   const work = await app.take();
@@ -60,14 +61,14 @@ test("another session's do not open: its end says so, and it alone ends", async 
   assert.is((await creating).message, message);
 });
 
-/** Of the two that wait, in the order of their making. */
-async function waitingParams(db: Database.Database): Promise<{ id: string; params: string }[]> {
-  const rows = db.prepare<[], { id: string; params: string }>(
-    'SELECT id, params FROM sessions ORDER BY id',
-  );
+type Waiting = { id: string; params: string };
+
+/** The sessions that wait for a runner, oldest first, as soon as there are `count`. */
+async function waitingParams(db: Database.Database, count: number): Promise<Waiting[]> {
+  const rows = db.prepare<[], Waiting>('SELECT id, params FROM sessions ORDER BY id');
   for (;;) {
     const found = rows.all();
-    if (found.length === 2) return found;
+    if (found.length === count) return found;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -154,6 +154,26 @@ for (const engine of ENGINES) {
     assert.ok(await bench.store.completeSession({ leaseId, ...END }));
   });
 
+  test('a clock set forward while core was away ends no session that runs', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const HOUR_MS = 3_600_000;
+    const projectId = await bench.project('p');
+    const { id, leaseId } = await run(bench, projectId, { timeoutMs: HOUR_MS / 2 });
+    await store.beat({ at: T0, gapMinMs: HOUR_MS });
+    const at = T0 + HOUR_MS;
+    await store.recoverWork({ at, leaseMs: LEASE_MS });
+    assert.is(await store.sweepWork({ at: at + 1_000, max: 9 }), 0);
+    assert.equal(
+      await store.renewLeases({ ...HOLDER, leaseIds: [leaseId], leaseMs: HOUR_MS, at }),
+      [leaseId],
+    );
+    const endAt = at + HOUR_MS / 2 + 120_000; // its time, and the grace that its runner has
+    assert.is(await store.sweepWork({ at: endAt, max: 9 }), 0);
+    assert.is(await store.sweepWork({ at: endAt + 1, max: 9 }), 1);
+    assert.is((await store.getSession({ id, projectId }))?.status, 'TIMED_OUT');
+  });
+
   test('metadata is found by its keys and text, in the own project and newest first', async () => {
     await using bench = await openBench(engine);
     const [one, two] = [await bench.project('one', 99), await bench.project('two', 99)];

@@ -44,4 +44,34 @@ test('a sweep that is a little late is a sweep', async () => {
   assert.equal([...new Set(asked)], ['sweep']);
 });
 
+test('a wall clock that is set is no core that stood still', async () => {
+  const real = Date.now;
+  let offMs = 0;
+  Date.now = () => real() + offMs;
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  let sweeps = 0;
+  const store = {
+    recoverWork: async () => assert.unreachable(),
+    async sweepWork() {
+      sweeps += 1;
+      if (sweeps === 2) offMs = 3_600_000;
+      if (sweeps === 5) end();
+      return 0;
+    },
+  };
+  const errors: unknown[] = [];
+  const failing = {
+    ...log,
+    error: (facts: unknown) => errors.push(facts),
+  } as unknown as typeof log;
+  const options = { store, log: failing, now: () => NOW, leaseMs: LEASE_MS, sweepMs: 1 };
+  try {
+    await using _sweep = startSweep(options);
+    await over;
+  } finally {
+    Date.now = real;
+  }
+  assert.equal(errors, []);
+});
+
 test.run();

@@ -43,6 +43,22 @@ function schemaOf(db: Database): string[] {
     .all();
 }
 
+/** Of contexts, and of bytes by kind, as the rows have them. */
+function sumsOf(dir: string): number[] {
+  using opened = new DisposableStack();
+  const db = opened.adopt(new Sqlite(join(dir, 'tabern.db')), (one) => one.close());
+  const one = (sql: string) => db.prepare<[], number>(sql).pluck().get() ?? 0;
+  const bytes = (...kinds: string[]) =>
+    one(`SELECT SUM(size) FROM blobs WHERE kind IN (${kinds.map((kind) => `'${kind}'`)})`);
+  const contexts = one(`SELECT COUNT(*) FROM contexts WHERE status = 'active'`);
+  const uploads = bytes('BUILD_ARCHIVE', 'BUNDLE', 'EXTENSION');
+  assert.ok(contexts > 0 && uploads > 0, 'something to count');
+  const logs = one('SELECT SUM(octet_length(entries)) FROM session_logs');
+  const results = one('SELECT SUM(octet_length(results)) FROM invocations');
+  const files = [bytes('CONTEXT'), bytes('DOWNLOAD'), bytes('RECORDING'), uploads];
+  return [contexts, ...files, logs + results];
+}
+
 for (const release of RELEASES) {
   test(`what ${release.replace('.sql', '')} stored is served, and its secrets open`, async () => {
     await using dir = tempDirectory();
@@ -70,6 +86,11 @@ for (const release of RELEASES) {
     const { claims } = await clients.deliveries.claimDeliveries(claim, asGateway);
     assert.is(claims[0]?.headers['webhook-id'], objects.delivery);
     assert.match(claims[0]?.headers['webhook-signature'] ?? '', /^v1,/);
+    const { storage } = await clients.projects.getProjectUsage({ id }, as);
+    assert.equal(
+      Object.values(must(storage, 'what is stored')).map(({ used }) => used),
+      sumsOf(dir.path),
+    );
   });
 }
 

@@ -72,7 +72,12 @@ function counted(bench: Bench, projectId: string) {
   };
   const closing = new AbortController().signal;
   const work = { store, now: () => T0, queueMax: 10, waitMs: 1, closing };
-  const service = invocationService({ ...work, checks: {} as never, secrets: {} as never });
+  const service = invocationService({
+    ...work,
+    checks: {} as never,
+    secrets: {} as never,
+    quotas: {} as never,
+  });
   const wait = async (id: string, signal?: AbortSignal) => {
     const scope = openScope({ timeoutMs: 90_000, signal });
     try {

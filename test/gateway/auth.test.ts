@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Fault } from '../../proto/errors.ts';
 import type { Call } from '../../proto/rpc.ts';
 import { ask, assertBody, KEY, openDoor, raw } from './door.ts';
 
@@ -19,13 +22,16 @@ async function openListing() {
   return { door, calls };
 }
 
-test('a key comes in either header, in any case', async () => {
+test('a key comes in any of its headers, in any case', async () => {
   const { door, calls } = await openListing();
   await using _ = door;
   const accepted: Record<string, string>[] = [
     { 'X-SVC-API-Key': KEY },
     { 'x-bb-api-key': KEY },
     { 'X-BB-API-KEY': KEY, 'x-svc-api-key': KEY },
+    { authorization: `Bearer ${KEY}` },
+    { Authorization: `bearer  ${KEY}`, 'x-svc-api-key': KEY },
+    { authorization: 'Basic dXNlcjpwdw==', 'x-svc-api-key': KEY },
   ];
   for (const headers of accepted) {
     const answer = await fetch(`${door.url}/v1/contexts`, { headers });
@@ -33,7 +39,7 @@ test('a key comes in either header, in any case', async () => {
   }
   assert.equal(
     calls.map((call) => call.metadata['x-svc-api-key']),
-    [KEY, KEY, KEY],
+    accepted.map(() => KEY),
   );
 });
 
@@ -46,6 +52,10 @@ test('no key, an empty one, one given twice, or two that differ: 401', async () 
     { 'x-svc-api-key': [KEY, KEY] },
     { 'x-svc-api-key': KEY, 'x-bb-api-key': `${KEY}x` },
     { 'x-svc-api-key': KEY, 'x-bb-api-key': '' },
+    { 'x-svc-api-key': [], authorization: 'Bearer ' },
+    { 'x-svc-api-key': [], authorization: 'Basic dXNlcjpwdw==' },
+    { 'x-svc-api-key': [], authorization: KEY },
+    { 'x-svc-api-key': KEY, authorization: `Bearer ${KEY}x` },
   ];
   for (const headers of refused) {
     const answer = await ask(door.url, 'GET', '/v1/contexts', { headers });
@@ -125,11 +135,50 @@ test('core sees a deadline of 30 s, and an abort when the client leaves', async 
     signal: leaving.signal,
   }).catch((error: Error) => error.name);
   const call = await seen.promise;
-  const left = call.deadline - Date.now();
+  const left = call.deadline - performance.now();
   assert.ok(left > 10_000 && left <= 30_000);
   leaving.abort();
   assert.is(await answer, 'AbortError');
   await aborted.promise;
+});
+
+test('a clock that is set while a body arrives moves no deadline', async () => {
+  const begun = Promise.withResolvers<void>();
+  const seen = Promise.withResolvers<Call>();
+  await using door = await openDoor({
+    projects: {
+      async listProjects() {
+        begun.resolve(); // the key of a large body is checked before it is read
+        return { projects: [] };
+      },
+    },
+    contexts: {
+      async createContext(_, call) {
+        seen.resolve(call);
+        throw new Fault('NOT_IMPLEMENTED', 'not here');
+      },
+    },
+  });
+  const body = Buffer.from(JSON.stringify({ name: 'x'.repeat(20_000) }));
+  const headers = { 'x-svc-api-key': KEY, 'content-type': 'application/json' };
+  const length = { 'content-length': body.length };
+  const url = `${door.url}/v1/contexts`;
+  const sent = request(url, { method: 'POST', headers: { ...headers, ...length } });
+  const answered = once(sent, 'response');
+  sent.write(body.subarray(0, 9));
+  await begun.promise;
+  const real = Date.now;
+  Date.now = () => real() + 3_600_000;
+  try {
+    sent.end(body.subarray(9));
+    const left = (await seen.promise).deadline - performance.now();
+    assert.ok(left > 10_000, `${left} ms are left`);
+    const [answer] = (await answered) as [IncomingMessage];
+    assert.is(answer.statusCode, 501);
+    answer.resume();
+  } finally {
+    Date.now = real;
+  }
 });
 
 test.run();

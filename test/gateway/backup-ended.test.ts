@@ -57,6 +57,17 @@ async function endedAt(run: Run, isThere: () => boolean, signal: NodeJS.Signals)
 
 const isPart = (name: string) => name.endsWith('.part');
 
+test('what a killed backup left in the data goes with the next start', async () => {
+  await using dir = tempDirectory();
+  const dataDir = await largeData(dir.path);
+  const left = join(dataDir, 'backup');
+  const run = tabern(['backup', join(dir.path, 'b.tar')], { TABERN_DATA: dataDir });
+  await endedAt(run, () => existsSync(join(left, 'tabern.db')), 'SIGKILL');
+  assert.ok(existsSync(left));
+  await using _ = await startCore({ TABERN_DATA: dataDir });
+  assert.not.ok(existsSync(left));
+});
+
 test('a backup that is ended leaves nothing there, nor in the data', async () => {
   await using temp = tempDirectory();
   const dataDir = await largeData(temp.path);

@@ -21,7 +21,7 @@ async function endOf(bytes: string, then: 'waits' | 'leaves'): Promise<Fault> {
   const arrived = once(server, 'request');
   socket.write(bytes);
   const [request] = (await arrived) as [IncomingMessage];
-  const read = readJson(request, then === 'waits' ? 50 : 5_000);
+  const read = readJson(request, { timeoutMs: then === 'waits' ? 50 : 5_000 });
   if (then === 'leaves') socket.destroy();
   const fault = await read.then(
     () => undefined,
@@ -54,18 +54,24 @@ function unended(chunk: Buffer) {
   return body;
 }
 
-test('all bodies that are still arriving are kept up to 128 MiB, no further', async () => {
-  const chunk = Buffer.alloc(1024 * 1024 - 1, ' ');
-  const bodies = Array.from({ length: 128 }, () => unended(chunk));
-  const request = (body: PassThrough) => body as unknown as IncomingMessage;
-  const reads = bodies.map((body) => readJson(request(body), 30_000).catch((error) => error));
-  const tooMuch = await readJson(request(unended(chunk)), 30_000).catch((error) => error);
-  assert.is(tooMuch.reason, 'CORE_UNAVAILABLE');
-  for (const body of bodies) body.end('1');
+test('one project has half of the 128 MiB for arriving bodies, the next its part', async () => {
+  const chunk = Buffer.from('1'.padEnd(1024 * 1024 - 1));
+  const read = (body: PassThrough, projectId: string) =>
+    readJson(body as unknown as IncomingMessage, { projectId }).catch((error) => error);
+  const bodies = Array.from({ length: 96 }, () => unended(chunk));
+  const reads = bodies.map((body, at) => read(body, at < 64 ? 'one' : 'two'));
+  for (const full of ['one', 'two']) {
+    // 'one' holds 64 MiB, 'two' 32 MiB: each as much as is free after it.
+    assert.is((await read(unended(chunk), full)).reason, 'CONCURRENCY_LIMIT');
+  }
+  const third = unended(chunk);
+  third.end();
+  assert.is(await read(third, 'three'), 1);
+  for (const body of bodies) body.end();
   assert.equal(new Set(await Promise.all(reads)), new Set([1]));
   const later = unended(chunk);
-  later.end('1');
-  assert.is(await readJson(request(later), 30_000), 1);
+  later.end();
+  assert.is(await read(later, 'one'), 1);
 });
 
 test('32 levels pass, also through protobuf, and 33 do not', () => {

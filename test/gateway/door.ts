@@ -49,7 +49,7 @@ function known(call: Call) {
 export async function openDoor(
   some: Some = {},
   resolve?: Resolve,
-  more: Pick<GatewayParts, 'times'> = {},
+  more: Pick<GatewayParts, 'times' | 'connectionsMax'> = {},
 ): Promise<Gateway> {
   const clients = localClients(handlersOf(some), { onError: () => undefined, verify: true });
   const config = gatewayConfig({ TABERN_PORT: '0' });

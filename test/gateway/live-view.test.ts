@@ -26,7 +26,7 @@ function openLive() {
   const getLiveView = async () => ({
     debuggerUrl: '/live?token=good',
     debuggerFullscreenUrl: '/live?token=good&navbar=false',
-    wsUrl: '/view?token=good',
+    wsUrl: '/connect?signingKey=good',
     pages: [],
   });
   return openDoor({ sessions: { locateSession, getLiveView } });
@@ -110,7 +110,7 @@ test('the links are absolute; without the runner no tabs are told', async () => 
   assert.equal(answer.json, {
     debuggerUrl: `${door.url}/live?token=good`,
     debuggerFullscreenUrl: `${door.url}/live?token=good&navbar=false`,
-    wsUrl: `${door.url.replace('http', 'ws')}/view?token=good`,
+    wsUrl: `${door.url.replace('http', 'ws')}/connect?signingKey=good`,
     pages: [],
   });
   const wrong = await ask(door.url, 'GET', `/v1/sessions/${id}/debug?expiresIn=soon`);

@@ -35,7 +35,13 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
     ...['post /v1/extensions', 'post /v1/sessions/start'],
     'get /v1/sessions/{id}/recording/downloads/{name}',
     ...['get /docs', 'get /docs/{file}', 'get /live', 'get /live/status', 'get /live/{file}'],
-    ...['get /', 'get /connect', 'get /view', 'get /json/version', 'get /json/version/'],
+    ...['get /', 'get /connect', 'get /view'],
+    ...['', '/connect'].flatMap((base) => [
+      ...['version', 'version/', 'list', 'protocol'].map((name) => `get ${base}/json/${name}`),
+      ...['activate', 'close'].map((name) => `get ${base}/json/${name}/{id}`),
+      ...['page', 'browser'].map((kind) => `get ${base}/devtools/${kind}/{id}`),
+      ...[`get ${base}/json`, `put ${base}/json/new`],
+    ]),
     ...['', '/{name}'].map((more) => `get /v1/sessions/{id}/replays/{pageId}${more}`),
   ];
   assert.equal(described.sort(), [...expected, ...byHand].sort());

@@ -43,10 +43,19 @@ test('a project, its key and their ends, from the command line', async () => {
   assert.not.ok(list.out.includes(key));
 
   const limits = await app.json('projects', 'limits', 'shop', '--queue', '7');
-  assert.equal(limits.limits, { sessions: 3, invocations: 25, queue: 7 });
+  const quotas = { contexts: 10_000, contextMib: 20_480, downloadMib: 20_480 };
+  const stored = { ...quotas, recordingMib: 20_480, uploadMib: 10_240, logMib: 10_240 };
+  assert.equal(limits.limits, { sessions: 3, invocations: 25, queue: 7, ...stored });
+  const set = await app.json('projects', 'limits', 'shop', '--context-mib', '9');
+  assert.is(set.limits.contextMib, 9);
+  assert.match(
+    (await app.run('projects', 'limits', 'shop', '--upload-mib', 'x')).err,
+    /--upload-mib/,
+  );
   assert.is((await app.run('projects', 'limits', 'shop', '--queue', 'x')).code, 2);
   const usage = await app.run('projects', 'usage', 'default');
   assert.match(usage.out, /^browser minutes +0$/m);
+  assert.match(usage.out, /^upload MiB +0\.0 of 10240$/m);
   const projects = await app.json('projects', 'list');
   assert.equal(
     projects.map(({ name }: { name: string }) => name),

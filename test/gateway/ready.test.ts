@@ -11,7 +11,11 @@ const NO_KEY = { headers: { 'x-svc-api-key': [] as string[] } };
 
 /** A core with these checks, which may change; counts how often it is asked. */
 async function openChecked() {
-  const state = { checks: [{ name: 'core', fault: '' }] as HealthCheck[], asked: 0, isGone: false };
+  const state = {
+    checks: [{ name: 'core', fault: '', warning: '' }] as HealthCheck[],
+    asked: 0,
+    isGone: false,
+  };
   const door = await openDoor({
     health: {
       async checkHealth() {
@@ -43,9 +47,9 @@ test('what is not well is a 503 that says so; a core that is gone is one, too', 
       return (answer.json as { message?: string }).message === message && answer;
     });
   door.state.checks = [
-    { name: 'core', fault: '' },
-    { name: 'disk', fault: 'The disk is almost full.' },
-    { name: 'runner', fault: 'No runner is registered.' },
+    { name: 'core', fault: '', warning: '' },
+    { name: 'disk', fault: 'The disk is almost full.', warning: '' },
+    { name: 'runner', fault: 'No runner is registered.', warning: '' },
   ];
   const said = 'Not ready: The disk is almost full. No runner is registered.';
   const down = await is(said);
@@ -54,8 +58,20 @@ test('what is not well is a 503 that says so; a core that is gone is one, too', 
   door.state.isGone = true;
   await is('Not ready: core does not answer.');
   door.state.isGone = false;
-  door.state.checks = [{ name: 'core', fault: '' }];
+  door.state.checks = [{ name: 'core', fault: '', warning: '' }];
   assert.is(await until(async () => (await door.look()).status === 200), true);
+});
+
+test('what works, but not as it should, is degraded, and 200 all the same', async () => {
+  await using door = await openChecked();
+  const warning = 'Writes wait 350 ms for the disk (95th percentile).';
+  door.state.checks = [
+    { name: 'core', fault: '', warning: '' },
+    { name: 'disk', fault: '', warning },
+  ];
+  const { status, json } = await door.look();
+  assert.is(status, 200);
+  assert.equal(json, { status: 'degraded', checks: { core: 'ok', disk: warning } });
 });
 
 test.run();

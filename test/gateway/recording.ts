@@ -79,7 +79,8 @@ export async function openRecording() {
     invocations: {
       async invokeFunction(request) {
         seen.invocations.push(request);
-        return { invocation: { ...INVOCATION, params: request.params ?? {} } };
+        const { paramsJson = '{}' } = request;
+        return { invocation: { ...INVOCATION, params: undefined, paramsJson } };
       },
       async getInvocation({ id }) {
         const results =

@@ -62,7 +62,8 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
     return said().includes('listening on');
   }, PATIENCE_MS);
   const post = async (name: string, params = {}) => {
-    const init = { method: 'POST', body: JSON.stringify({ params }) };
+    const headers = { 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: JSON.stringify({ params }) };
     const answer = await fetch(`http://127.0.0.1:${port}/v1/functions/${name}/invoke`, init);
     return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   };

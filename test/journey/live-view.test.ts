@@ -15,6 +15,7 @@ import {
   paint,
   startLive,
   untilShows,
+  viewUrlOf,
 } from '../support/live.ts';
 import { until } from '../support/poll.ts';
 import { startSite } from '../support/site.ts';
@@ -178,21 +179,21 @@ journey("a link ends with its time, and opens no other's session", async () => {
   const own = await startLive(stack);
   const other = await startLive(stack);
   const short = await liveViewOf(stack, own.session, '?expiresIn=2');
-  const watching = new WebSocket(short.wsUrl);
+  const watching = new WebSocket(viewUrlOf(short));
   const [code, reason] = await once(watching, 'close');
   is(`${code} ${reason}`, '1008 the live view has expired');
-  is(await refusalOf(short.wsUrl), 410);
+  is(await refusalOf(viewUrlOf(short)), 410);
   is((await fetch(short.debuggerUrl)).status, 410);
   await person.page.goto(short.debuggerFullscreenUrl);
   const over = person.page.locator('#over');
   await until(async () => /has expired/.test(await over.innerText()), LIMIT_MS);
 
-  const forged = own.view.wsUrl.replace(/token=./, (text) =>
+  const forged = viewUrlOf(own.view).replace(/token=./, (text) =>
     text === 'token=A' ? 'token=B' : 'token=A',
   );
   is(await refusalOf(forged), 401);
   const theirs = must(other.view.pages[0], "the other session's tab").id;
-  const stranger = new WebSocket(`${own.view.wsUrl}&target=${theirs}`);
+  const stranger = new WebSocket(`${viewUrlOf(own.view)}&target=${theirs}`);
   let pictures = 0;
   stranger.on('message', (_bytes, isBinary) => {
     if (isBinary) pictures += 1;

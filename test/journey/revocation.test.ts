@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import { equal, is } from 'uvu/assert';
 import { WebSocket } from 'ws';
 import { must } from '../../proto/must.ts';
+import { type LiveView, viewUrlOf } from '../support/live.ts';
 import { operatorOf } from '../support/operator.ts';
 import { boot, type Stack } from '../support/stack.ts';
 
@@ -39,9 +40,10 @@ journey(
     );
     const path = `/v1/sessions/${id}`;
     const theirs = (await (await get(stack, path, key)).json()) as { connectUrl: string };
-    const { wsUrl } = (await (await get(stack, `${path}/debug`, key)).json()) as { wsUrl: string };
+    const view = (await (await get(stack, `${path}/debug`, key)).json()) as LiveView;
     const old = `ws${stack.url.slice(4)}?apiKey=${key}&sessionId=${id}`;
-    const opened = await Promise.all([theirs.connectUrl, wsUrl, old].map(open));
+    const urls = [theirs.connectUrl, view.wsUrl, viewUrlOf(view), old];
+    const opened = await Promise.all(urls.map(open));
     const own = await open(connectUrl);
     const made = await stack.fetch('/v1/contexts', { method: 'POST', headers: keyed(key) });
     const { uploadUrl } = (await made.json()) as { uploadUrl: string };
@@ -53,8 +55,7 @@ journey(
     for (const [code, reason] of await closed) {
       equal([code, String(reason)], [1008, 'the API key was revoked']);
     }
-    for (const url of [theirs.connectUrl, wsUrl, old])
-      is(await refusal(url), 401, url.slice(0, 30));
+    for (const url of urls) is(await refusal(url), 401, url.slice(0, 30));
     is((await get(stack, path, key)).status, 401);
     is(await upload(), 410);
     own.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));

@@ -84,6 +84,9 @@ journey('created, found, watched, released', async () => {
   const live = await client.sessions.debug(session.id);
   assert.match(live.debuggerFullscreenUrl, /^http:\/\/.+\?/);
   assert.is(live.pages.length, 1);
+  const driven = await chromium.connectOverCDP(live.wsUrl);
+  assert.is(driven.contexts()[0]?.pages().length, 1, 'wsUrl speaks CDP');
+  await driven.close();
 
   const url = `/v1/sessions/${session.id}`;
   assert.is((await stack.fetch(url, { method: 'DELETE' })).status, 204);

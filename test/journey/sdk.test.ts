@@ -59,8 +59,9 @@ sdk('projects: listed, read, and their usage', async () => {
   for (const count of [project?.concurrency, project?.defaultTimeout]) {
     assert.type(count, 'number');
   }
-  const usage = await client.projects.usage(stack.projectId);
-  assert.equal(usage, { browserMinutes: 0, proxyBytes: 0 });
+  // `storage` is beside what the client knows
+  const { browserMinutes, proxyBytes } = await client.projects.usage(stack.projectId);
+  assert.equal([browserMinutes, proxyBytes], [0, 0]);
   assert.is((await errorOf(client.projects.retrieve(UNKNOWN))).status, 404);
   const stranger = new Browserbase({ apiKey: 'svc_not-a-key-of-anybody', baseURL: stack.url });
   const refused = await errorOf(stranger.projects.list());

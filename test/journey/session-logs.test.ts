@@ -174,4 +174,28 @@ defineFn('asks', async (ctx) => {
   assert.match(String(entry?.response?.result['product']), /Chrome/);
 });
 
+test('a host that cannot be reached is a net error, and its reason a warning', async () => {
+  await using stack = await boot();
+  const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = await browser.newPage();
+  for (const url of ['http://one.invalid/', 'https://two.invalid/', 'http://10.0.0.1/']) {
+    const code = url.includes('invalid') ? 'NAME_NOT_RESOLVED' : 'ADDRESS_UNREACHABLE';
+    for (const _ of [1, 2]) {
+      assert.match(await page.goto(url).then(() => 'a page', String), `net::ERR_${code}`);
+    }
+  }
+  await browser.close();
+  const warnings = async (): Promise<unknown[]> => {
+    const all = await logsOf(stack, id);
+    const found = all.filter(({ method }) => method === 'Tabern.warning');
+    return found.map(({ request }) => request.params['message']);
+  };
+  await until(async () => (await warnings()).length >= 3, LOGGED_LIMIT_MS);
+  const [one, two, closed] = await warnings();
+  assert.equal([one, two], ['no address for one.invalid', 'no address for two.invalid']);
+  assert.match(String(closed), '10.0.0.1 is not reachable from here');
+  assert.is((await warnings()).length, 3, 'each reason once');
+});
+
 test.run();

@@ -125,11 +125,13 @@ journey(
       ok((await ask(client, 'Browser.getVersion'))['product'], url);
       client.close();
     }
-    const withHeader = new WebSocket(`${ws}/?sessionId=${id}`, {
-      headers: { 'X-SVC-API-Key': stack.apiKey, origin: 'https://elsewhere.example' },
-    });
-    await once(withHeader, 'open');
-    withHeader.close();
+    const keyed = [{ 'X-SVC-API-Key': stack.apiKey }, { authorization: `Bearer ${stack.apiKey}` }];
+    for (const header of keyed) {
+      const headers = { ...header, origin: 'https://elsewhere.example' };
+      const withHeader = new WebSocket(`${ws}/?sessionId=${id}`, { headers });
+      await once(withHeader, 'open');
+      withHeader.close();
+    }
 
     const missing = crypto.randomUUID();
     const wrong: [string, number][] = [

@@ -4,12 +4,14 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
-import { equal, is } from 'uvu/assert';
+import { equal, is, ok } from 'uvu/assert';
 import { must } from '../../proto/must.ts';
 import { ended, invoke, publish } from '../support/functions.ts';
-import { openJudged } from '../support/judged.ts';
+import { shell } from '../support/journey.ts';
 import { until } from '../support/poll.ts';
+import { freePort } from '../support/port.ts';
 import { familyOf, processesNaming, signalAll } from '../support/processes.ts';
+import { endService, startService } from '../support/serve.ts';
 import { boot } from '../support/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
@@ -37,16 +39,45 @@ start('the printed line works, and a SIGTERM for npm alone ends the whole servic
   npm.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
   });
-  const line = /curl -X POST (\S+) -H "X-SVC-API-Key: (\S+)"[^']*'(.*)'/;
-  const [, url = '', key = '', body = ''] = await until(() => line.exec(printed), LIMIT_MS);
-  const { origin, pathname } = new URL(url);
-  const door = cleanup.use(await openJudged(origin));
-  const headers = { 'x-svc-api-key': key, 'content-type': 'application/json' };
-  is((await fetch(door.url + pathname, { method: 'POST', headers, body })).status, 201);
+  const line = await until(() => /^ {2}(TABERN_API_KEY=.* try)$/m.exec(printed)?.[1], LIMIT_MS);
+  const [, url = ''] = must(/TABERN_BASE_URL=(\S+)/.exec(line), 'the address');
+  is((await fetch(`${url}/readyz`)).status, 200, 'not printed before it is ready');
+
+  const tried = await shell(['sh', '-c', line], { cwd: ROOT, env: {} });
+  is(tried.code, 0, tried.stderr);
+  const [title, liveView = ''] = tried.stdout.split('\n');
+  is(title, 'tabern works');
+  ok(liveView.startsWith(`${url}/`), liveView);
 
   npm.kill('SIGTERM');
   await once(npm, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });
   await until(() => processesNaming(dataDir).length === 0, LIMIT_MS);
+});
+
+start('a first start that nobody saw is no lost key: it is shown until it is used', async () => {
+  await using dir = tempDirectory();
+  const env = { TABERN_DATA: join(dir.path, 'data'), TABERN_PORT: String(await freePort()) };
+  const keyShown = async (
+    then = async (_url: string, _key: string): Promise<void> => undefined,
+  ) => {
+    const service = await startService(env);
+    try {
+      const says = /^ {2}base URL|^http:/m;
+      await until(() => says.test(service.output()), LIMIT_MS);
+      const key = /API key +(svc_\S+)/.exec(service.output())?.[1];
+      if (key !== undefined) await then(service.url, key);
+      return key;
+    } finally {
+      await endService(service, 'SIGTERM', LIMIT_MS);
+    }
+  };
+  const key = must(await keyShown(), 'a key at the first start');
+  const use = async (url: string, apiKey: string) => {
+    const answer = await fetch(`${url}/v1/projects`, { headers: { 'x-svc-api-key': apiKey } });
+    is(answer.status, 200);
+  };
+  is(await keyShown(use), key, 'again, and then it is used');
+  is(await keyShown(), undefined);
 });
 
 start('Ctrl-C, which a terminal sends to the whole group, lets what runs finish', async () => {

@@ -67,6 +67,13 @@ const BAD: [string, Promise<Buffer>, RegExp, typeof EXTENSION_LIMITS?][] = [
   ['an old format', zipOf({ 'manifest.json': manifest({ manifest_version: 2 }) }), /must be 3/],
   ['no name', zipOf({ 'manifest.json': manifest({ name: '' }) }), /must have a name$/],
   ['a version of words', zipOf({ 'manifest.json': manifest({ version: 'one' }) }), /^version in/],
+  ...['permissions', 'optional_permissions'].flatMap((field) =>
+    ['proxy', 'nativeMessaging'].map((name): (typeof BAD)[number] => [
+      `${field}: ${name}`,
+      zipOf({ 'manifest.json': manifest({ [field]: ['storage', name] }) }),
+      new RegExp(`^${field} in manifest.json must not have ${name}: `),
+    ]),
+  ),
   [
     'a manifest without end',
     zipOf({ 'manifest.json': ' '.repeat((1 << 20) + 1) }),

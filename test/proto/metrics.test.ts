@@ -1,4 +1,5 @@
 /** Metrics: silent when off, one text of several processes when on, and a door of their own. */
+import { get } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError, place } from '../../proto/env.ts';
@@ -46,6 +47,18 @@ test('the door answers GET /metrics, nothing else, and tells no error', async ()
   assert.match(await answer.text(), 'tabern_process_cpu_seconds{role="one"}');
   assert.is((await fetch(new URL('/', door.url))).status, 404);
   assert.is((await fetch(door.url, { method: 'POST' })).status, 404);
+  const refused = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' };
+  for (const [name, value] of Object.entries(refused)) {
+    assert.is((await fetch(door.url, { headers: { [name]: value } })).status, 403, name);
+  }
+  const { port } = new URL(door.url);
+  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  const headers = { host: `evil.test:${port}` };
+  get({ host: '127.0.0.1', port, path: '/metrics', headers }, (page) => {
+    page.resume();
+    resolve(page.statusCode);
+  });
+  assert.is(await promise, 403, 'a name that leads here is no name of this machine');
   isBroken = true;
   const broken = await fetch(door.url);
   assert.is(broken.status, 500);

@@ -27,6 +27,7 @@ async function openCache(blobs: Record<string, Uint8Array | string>, dir = tempD
     { dir: dir.path, clients: { blobs: { readBlob } as never }, call: {}, now: Date.now },
     {
       ...{ what: 'a text', maxBytes: 1 << 20, timeoutMs: 60_000, ending: '.txt' },
+      isBlob: true,
       make: async (file) => file,
     },
   );
@@ -73,6 +74,35 @@ test('other bytes than the hash says, and too many, leave nothing', async () => 
   }
   assert.equal(cache.names(), []);
   assert.ok(await cache.get(cache.wanted('one'), signal), 'a failure is not kept');
+});
+
+for (const [how, bytes] of [
+  ['of 0 bytes', ''],
+  ['of as many zeros', '\0\0\0\0'],
+  ['of other bytes', 'else'],
+] as const) {
+  test(`an entry ${how}, as a power loss leaves one, is downloaded again, once`, async () => {
+    const dir = tempDirectory();
+    const sha256 = hashOf('text');
+    writeFileSync(join(dir.path, `${sha256}.txt`), bytes);
+    await using cache = await openCache({ one: 'text' }, dir);
+    const path = await cache.get(cache.wanted('one'), signal);
+    assert.is(readFileSync(path, 'utf8'), 'text');
+    await cache.get(cache.wanted('one'), signal);
+    assert.is(cache.reads(), 1);
+  });
+}
+
+test('a whole entry of an earlier process is used; one that is cut later is not', async () => {
+  const dir = tempDirectory();
+  const path = join(dir.path, `${hashOf('text')}.txt`);
+  writeFileSync(path, 'text');
+  await using cache = await openCache({ one: 'text' }, dir);
+  assert.is(await cache.get(cache.wanted('one'), signal), path);
+  assert.is(cache.reads(), 0);
+  writeFileSync(path, '');
+  await cache.get(cache.wanted('one'), signal);
+  assert.is(readFileSync(path, 'utf8'), 'text');
 });
 
 test('who leaves is let go; who stays gets it', async () => {

@@ -3,8 +3,8 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bundle } from '../../runner/bundle.ts';
 import { BundleError } from '../../runner/bundle-error.ts';
+import { bundle } from '../support/bundle.ts';
 import { directory } from '../support/project.ts';
 
 const bundles = suite('runner/bundle-error');

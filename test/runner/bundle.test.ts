@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../proto/must.ts';
-import { type Bundle, bundle } from '../../runner/bundle.ts';
 import type { Definition, Manifest } from '../../runner/sdk/types.ts';
+import { bundle } from '../support/bundle.ts';
 import { directory } from '../support/project.ts';
 
 const bundles = suite('runner/bundle');
@@ -18,7 +18,7 @@ type Loaded = {
 
 const PACKAGES = join(import.meta.dirname, '../../node_modules');
 
-function make(root: string, entrypoint = 'index.ts'): Promise<Bundle> {
+function make(root: string, entrypoint = 'index.ts') {
   const outFile = join(root, 'out.mjs');
   return bundle({ root, entrypoint, outFile, signal: AbortSignal.timeout(30_000) });
 }

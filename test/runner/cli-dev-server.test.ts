@@ -1,4 +1,5 @@
 /** The local server of `tabern dev`: its routes and answers are the reference's (3.6). */
+import { type IncomingMessage, request } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CliError } from '../../runner/cli/config.ts';
@@ -26,20 +27,51 @@ async function open(functions: DevFunctions = FUNCTIONS) {
   const server = await openDevServer(where, functions);
   const post = async (name: string, body?: string) => {
     const url = `${server.url}/v1/functions/${name}/invoke`;
-    const answer = await fetch(url, { method: 'POST', ...(body === undefined ? {} : { body }) });
+    const headers = { 'content-type': 'application/json' };
+    const sent = body === undefined ? {} : { body, headers };
+    const answer = await fetch(url, { method: 'POST', ...sent });
     return { status: answer.status, json: await answer.json() };
   };
   return { ...server, where, post };
 }
 
-dev('says that it is there, to every page', async () => {
+dev('says that it is there, to no page of another site', async () => {
   await using server = await open();
   const answer = await fetch(server.url);
-  assert.is(answer.headers.get('access-control-allow-origin'), '*');
+  assert.is(answer.headers.get('access-control-allow-origin'), null);
   assert.equal(await answer.json(), { ok: true });
   const asked = await fetch(`${server.url}/v1/functions/a/invoke`, { method: 'OPTIONS' });
-  assert.is(asked.status, 204);
+  assert.is(asked.status, 404);
 });
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+for (const [what, headers, status] of [
+  ['text/plain, as a page may send it', { 'content-type': 'text/plain' }, 415],
+  ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+  ['no type', {}, 415],
+  ['another site', { ...JSON_TYPE, 'sec-fetch-site': 'cross-site' }, 403],
+  ['another port of this machine', { ...JSON_TYPE, 'sec-fetch-site': 'same-site' }, 403],
+  ['a foreign origin', { ...JSON_TYPE, origin: 'https://evil.test' }, 403],
+  ['a page whose name leads here', { ...JSON_TYPE, host: 'evil.test:14113' }, 403],
+] as const) {
+  dev(`${what} runs no function`, async () => {
+    let runs = 0;
+    const run: DevFunctions['run'] = async () => {
+      runs += 1;
+      return { json: '1' };
+    };
+    await using server = await open({ ...FUNCTIONS, run });
+    const path = '/v1/functions/echo/invoke';
+    const host = `127.0.0.1:${server.where.port}`;
+    const options = { ...server.where, method: 'POST', path, headers: { host, ...headers } };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request(options, resolve).on('error', reject).end('{}');
+    const answer = await promise;
+    answer.resume();
+    assert.equal([answer.statusCode, runs], [status, 0]);
+    assert.is(answer.headers['access-control-allow-origin'], undefined);
+  });
+}
 
 for (const [name, body, status, json] of [
   ['echo', '{"params": {"a": 1}}', 200, { name: 'echo', params: { a: 1 } }],

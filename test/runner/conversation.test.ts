@@ -24,7 +24,7 @@ type Scene = AsyncDisposable & {
   /** The host's end. */
   socket: Socket;
   say(...messages: FromHost[]): void;
-  run(id?: string): Promise<RunOutcome>;
+  run(id?: string, signal?: AbortSignal): Promise<RunOutcome>;
   lines: LogLine[];
   warnings: string[];
   isKilled(): boolean;
@@ -56,12 +56,13 @@ async function open(memoryBytes = 0): Promise<Scene> {
       log: { warn: (facts: { cause: string }) => warnings.push(facts.cause) } as unknown as Log,
       tail: () => '',
       memory: () => memoryBytes,
+      cpuMs: () => 0,
     },
     ours,
   );
   socket.on('error', () => undefined).write(encode({ type: 'ready', cdpPort: 9222 }));
   await host.ready;
-  const { signal } = new AbortController();
+  const never = new AbortController().signal;
   return {
     host,
     socket,
@@ -69,7 +70,7 @@ async function open(memoryBytes = 0): Promise<Scene> {
     warnings,
     say: (...messages) => void socket.write(Buffer.concat(messages.map(encode))),
     isKilled: () => isKilled,
-    run: (id = order.id) => {
+    run: (id = order.id, signal = never) => {
       const onLines = (more: LogLine[]): void => void lines.push(...more);
       return host.run({ ...order, id }, bundle, { onLines, signal });
     },
@@ -145,6 +146,21 @@ test('a run that keeps its thread costs its host, once no other is waited for', 
   await scene.host.ended;
   assert.ok(scene.isKilled());
   assert.equal(scene.warnings, []);
+});
+
+test('an aborted run that does not end costs its host, once no other is waited for', async () => {
+  await using scene = await open();
+  const [first] = await started(scene);
+  const told = once(scene.socket, 'data');
+  const second = scene.run('j', AbortSignal.abort());
+  await told;
+  assert.equal(await second, { type: 'aborted' });
+  assert.not(scene.host.isUsable());
+  assert.not(scene.isKilled(), 'the other one goes on');
+  scene.say(result);
+  assert.equal(await first, result);
+  await scene.host.ended;
+  assert.ok(scene.isKilled());
 });
 
 test('a host that uses much memory at the end of a run takes no more runs', async () => {

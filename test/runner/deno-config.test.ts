@@ -1,7 +1,8 @@
 /** What deno.json's imports and Deno's specifiers mean, and what is refused of them. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DenoConfigError, mapped, packageOf, readImports } from '../../runner/deno-config.ts';
+import { mapped, packageOf, readImports } from '../../runner/deno-config.ts';
+import { BuildFailure } from '../../runner/failure.ts';
 import { directory } from '../support/project.ts';
 
 const test = suite('runner/deno-config');
@@ -15,7 +16,7 @@ async function refusalOf(files: Record<string, string>): Promise<string> {
   try {
     await importsOf(files);
   } catch (error) {
-    if (error instanceof DenoConfigError) return error.message;
+    if (error instanceof BuildFailure) return error.message;
     throw error;
   }
   throw new Error('it was not refused');

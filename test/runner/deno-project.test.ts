@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { BuildLog } from '../../runner/build-log.ts';
 import { fromDeno } from '../../runner/deno-project.ts';
 import { BuildFailure } from '../../runner/failure.ts';
 import { buildOf, DEFINES } from '../support/build.ts';
@@ -23,11 +22,11 @@ async function built(files: Files, settings: string[]) {
 }
 
 /** What is written for the project, and what it says. */
-async function prepared(files: Files, env: Record<string, string> = {}) {
+async function prepared(files: Files, namesJsr = false) {
   await using project = directory(files);
   const said: string[] = [];
-  const log = { line: (_: string, text: string) => void said.push(text) } as unknown as BuildLog;
-  const ofJsr = await fromDeno(project.path, { env, log });
+  const line = (_: string, text: string) => void said.push(text);
+  const ofJsr = await fromDeno(project.path, { namesJsr, line });
   const read = (name: string) => readFile(join(project.path, name), 'utf8').catch(() => undefined);
   const made = await read('package.json');
   return { ofJsr, made, npmrc: await read('.npmrc'), said: said.join('\n') };
@@ -76,12 +75,11 @@ test('a package.json counts alone; without imports none is made', async () => {
 
 test('the mirror of jsr is asked unless the operator names another', async () => {
   const files = { 'deno.lock': '{}', 'index.ts': `import 'jsr:@std/hex@1';` };
-  await using home = directory({ '.npmrc': '@jsr:registry=https://mirror.test/\n' });
   const asked = await prepared(files);
   assert.equal(asked.ofJsr, ['@jsr/std__hex']);
   assert.is(asked.npmrc, '@jsr:registry=https://npm.jsr.io\n');
   assert.match(asked.said, 'deno.lock is not read');
-  assert.is((await prepared(files, { HOME: home.path })).npmrc, undefined);
+  assert.is((await prepared(files, true)).npmrc, undefined);
   assert.is((await prepared({ 'index.ts': `import 'npm:one';` })).npmrc, undefined);
 });
 

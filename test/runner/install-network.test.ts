@@ -8,6 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
+import { openPlace } from '../../runner/build-place.ts';
 import { installSpec } from '../../runner/install-spec.ts';
 import { openInstallWay } from '../../runner/install-way.ts';
 import { openJail } from '../../runner/jail/ladder.ts';
@@ -148,6 +149,7 @@ const sent = () => new Promise((resolve) => {
   const [, , port] = process.argv;
   const { hostname, port: proxy } = new URL(process.env.http_proxy);
   const path = 'http://127.0.0.1:' + port + '/one';
+  require('node:fs').writeFileSync('a', '');
   require('node:fs').chmodSync('a', 0o755);
   console.log(JSON.stringify({
     proxy: await over(() => require('node:http').get({ hostname, port: proxy, path })),
@@ -155,7 +157,7 @@ const sent = () => new Promise((resolve) => {
     private: await over(() => connect(80, '10.0.0.1')),
     file: await over(() => connect('/run/x.sock')),
     udp: await sent(),
-    child: require('node:child_process').spawnSync(process.execPath, ['-e', '0']).status,
+    child: require('node:child_process').spawnSync(process.execPath, ['-e', '0']).error?.code,
   }));
   process.exit();
 })();
@@ -169,15 +171,16 @@ for (const sandbox of ['bwrap', 'landlock'] as const) {
   builds(`${sandbox}: an installer has its proxy, and nothing else of a network`, async () => {
     await using registry = await openRegistry(ONE);
     const jail = await openJail({ sandbox, log });
-    await using dir = directory({ 'project/a': '', 'home/b': '', 'program/look.cjs': LOOK });
-    const lines = { line: () => undefined, close: async () => undefined };
-    await using way = await openInstallWay({ jail, env: {}, lines, log });
+    await using dir = directory({ 'program/look.cjs': LOOK });
+    await using place = await openPlace(join(dir.path, 'builds'), jail);
+    const lines = { line: () => undefined };
+    await using way = await openInstallWay({ jail, env: {}, place, lines, log });
     const installer = { file: join(dir.path, 'program/look.cjs'), args: [String(registry.port)] };
-    const place = { build: dir.path, env: {}, localPort: way.localPort };
-    const { child, exited } = jail.launch(await installSpec(installer, place));
-    const [said] = await Promise.all([textOf(must(child.stdout, 'stdout')), way.take(child)]);
+    const spec = await installSpec(installer, { place, env: {}, way });
+    const { child, exited } = jail.launch(spec);
+    const said = await textOf(must(child.stdout, 'stdout'));
     assert.is((await exited).code, 0);
-    assert.equal(JSON.parse(said), { proxy: 403, ...SEEN[sandbox], child: 0 });
+    assert.equal(JSON.parse(said), { proxy: 403, ...SEEN[sandbox], child: 'EPERM' });
     assert.equal(registry.asked, []);
   });
 }

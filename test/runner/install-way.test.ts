@@ -23,7 +23,8 @@ async function openLab(settings: string[], more: Record<string, string> = {}) {
   const way = await openInstallWay({
     jail: await openJail({ sandbox: 'none', log }),
     env: { HOME: home.path, ...more },
-    lines: { line: (level, text) => void said.push(`${level} ${text}`), close: async () => {} },
+    lines: { line: (level, text) => void said.push(`${level} ${text}`) },
+    place: { directory: home.path, uid: undefined },
     log,
   });
   const port = Number(way.localPort);
@@ -122,9 +123,10 @@ test('HTTP_PROXY alone is of plain http, as npm has it', async () => {
 test('a proxy that is none fails the build, without its password', async () => {
   try {
     const jail = await openJail({ sandbox: 'none', log });
-    const lines = { line: () => undefined, close: async () => undefined };
+    const lines = { line: () => undefined };
+    const place = { directory: '/nowhere', uid: undefined };
     const env = { HTTPS_PROXY: 'ftp://me:secret@proxy.test' };
-    await openInstallWay({ jail, env, lines, log });
+    await openInstallWay({ jail, env, place, lines, log });
     assert.unreachable();
   } catch (error) {
     assert.instance(error, BuildFailure);

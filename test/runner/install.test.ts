@@ -1,7 +1,6 @@
 /** Dependencies as the real npm installs them, and those that it must never see. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -10,15 +9,16 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../proto/log.ts';
 import { must } from '../../proto/must.ts';
-import { install } from '../../runner/install.ts';
+import { openPlace } from '../../runner/build-place.ts';
 import { installSpec } from '../../runner/install-spec.ts';
-import { openInstalled } from '../../runner/installed.ts';
 import { openJail } from '../../runner/jail/ladder.ts';
 import { build, buildOf, DEFINES } from '../support/build.ts';
 import { errorOf } from '../support/fault.ts';
+import { installOne } from '../support/install-one.ts';
 import { until } from '../support/poll.ts';
 import { familyOf, stillRunning } from '../support/processes.ts';
 import { directory } from '../support/project.ts';
+import { tempDirectory } from '../support/temp.ts';
 
 const log = openLog({ role: 'test', level: 'silent' });
 
@@ -129,10 +129,11 @@ for (const sandbox of ['auto', 'none'] as const) {
       const file = join(project.path, 'packed.tgz');
       await create({ gzip: true, cwd: project.path, file, portable: true }, ['package']);
       const { failure, stored, text } = await build(project.path, { sandbox });
-      // without a sandbox it is read: so it is the jail that stops it, and nothing else
       const isRead = stored.some((bundle) => bundle.includes('of the machine'));
-      assert.is(isRead, sandbox === 'none', text);
-      if (sandbox === 'auto') assert.match(String(failure?.message), 'cannot be installed');
+      assert.is(isRead, false, text);
+      // without a sandbox npm finds it, and the lock file that it makes names it
+      const says = sandbox === 'none' ? 'is outside the project' : 'cannot be installed';
+      assert.match(String(failure?.message), says);
     }),
   );
 }
@@ -141,20 +142,22 @@ builds('an installer sees neither the home of the operator nor the data, and may
   withSecret(async (secret) => {
     const env = { ...process.env, HOME: dirname(secret), npm_execpath: '' };
     const jail = await openJail({ sandbox: 'auto', log });
-    await using temp = directory({ 'project/a': '', 'home/b': '' });
+    await using temp = tempDirectory();
+    await using place = await openPlace(temp.path, jail);
     const look = `
       const { readdirSync, writeFileSync } = require('node:fs');
       const said = (act) => { try { return act() ?? 'done'; } catch ({ code }) { return code; } };
-      const paths = ${JSON.stringify([dirname(secret), '/root', '/home', '/var', '/proc/2'])};
+      const paths = ${JSON.stringify([dirname(secret), '/root', '/home', '/var'])};
       console.log(JSON.stringify({
         seen: paths.map((path) => said(() => readdirSync(path))),
-        written: ['/usr/x', '/etc/x', '/x', '/build/project/x']
+        built: readdirSync('/build'),
+        written: ['/usr/x', '/etc/x', '/x', '/build/x', '/build/project/x', '/build/home/x']
           .map((path) => said(() => writeFileSync(path, ''))),
         here: process.cwd(), env: Object.keys(process.env),
       }));`;
     const spec = await installSpec(
       { file: process.execPath, args: ['-e', look] },
-      { build: temp.path, env: { ...env, SECRET: 'x' }, localPort: 1 },
+      { place, env: { ...env, SECRET: 'x' }, way: { localPort: 1, socket: undefined } },
     );
     const { child, exited } = jail.launch({ ...spec, argv: (at) => spec.argv(at).slice(1) });
     let text = '';
@@ -163,8 +166,9 @@ builds('an installer sees neither the home of the operator nor the data, and may
     });
     await Promise.all([exited, once(child, 'close')]);
     const said = JSON.parse(text);
-    assert.equal(said.seen.slice(0, 4), ['ENOENT', 'ENOENT', 'ENOENT', 'ENOENT']);
-    assert.equal(said.written, ['EROFS', 'EROFS', 'EROFS', 'done']);
+    assert.equal(said.seen, ['ENOENT', 'ENOENT', 'ENOENT', 'ENOENT']);
+    assert.equal(said.built, ['home', 'project']);
+    assert.equal(said.written, ['EROFS', 'EROFS', 'EROFS', 'EROFS', 'done', 'done']);
     assert.is(said.here, '/build/project');
     assert.not(said.env.includes('SECRET'));
   }),
@@ -176,8 +180,7 @@ builds('an installer ends with its runner, whatever ends that', async () => {
   const registry = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
   await once(registry, 'listening');
   const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
-  await using dir = directory({ 'project/package.json': '{"dependencies": {"left-pad": "1"}}' });
-  await mkdir(join(dir.path, 'home'));
+  await using dir = tempDirectory();
   const script = join(import.meta.dirname, 'orphan-install.ts');
   const env = { ...process.env, npm_config_registry: url };
   const runner = spawn(process.execPath, [script, dir.path], { env, stdio: 'inherit' });
@@ -197,15 +200,11 @@ for (const sandbox of ['bwrap', 'landlock'] as const) {
     const registry = createServer(() => stopping.abort(new Error('given up')));
     await once(registry.listen(0, '127.0.0.1'), 'listening');
     const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
-    await using dir = directory({ 'project/package.json': '{"dependencies": {"left-pad": "1"}}' });
-    await mkdir(join(dir.path, 'home'));
-    const lines = { line: () => undefined, close: async () => undefined };
-    const about = { directory: dir.path, projectId: 'p', log: lines, ownLog: log };
-    const jail = await openJail({ sandbox, log });
-    const installed = await openInstalled({ dir: join(dir.path, 'kept'), now: Date.now, log });
+    await using dir = tempDirectory();
     const env = { ...process.env, npm_config_registry: url };
-    const { signal } = stopping;
-    const left = await errorOf(install({ ...about, jail, installed, env, signal }));
+    const left = await errorOf(
+      installOne({ dir: dir.path, sandbox, env, signal: stopping.signal }),
+    );
     assert.match(String(left), 'given up');
     registry.close();
     registry.closeAllConnections();

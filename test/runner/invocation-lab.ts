@@ -38,6 +38,7 @@ export async function run(scene: Scene) {
   const chrome = {
     dir: '/nowhere',
     pipe: { closed: pipe.promise, onEvent: () => () => {} },
+    egress: { onRefusal() {} },
     exited: gone.promise.then(() => {
       acts.push('chrome gone');
       if (scene.isStuck) throw new Error('the disk says no');

@@ -5,14 +5,14 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
-import { openLeases } from '../../runner/leases.ts';
+import { localLeases } from '../support/leases.ts';
 import { until } from '../support/poll.ts';
 
 const test = suite('runner/leases');
 const log = openLog({ role: 'test', level: 'silent' });
 const runner = { runnerId: 'r', instanceId: 'i' };
 type Runners = Clients['runners'];
-type Given = Pick<Parameters<typeof openLeases>[0], 'leaseMs' | 'now' | 'stopped'>;
+type Given = Pick<Parameters<typeof localLeases>[0], 'leaseMs' | 'now' | 'stopped'>;
 const never = new AbortController().signal;
 /** No lease is renewed while a test runs. */
 const SELDOM = { leaseMs: 3_600_000 };
@@ -23,9 +23,9 @@ function leasesOf(renewLeases: Runners['renewLeases'], given: Partial<Given> = {
   const onSuperseded = () => superseded.abort();
   const { signal } = over;
   const clients = { runners: { renewLeases } as Runners };
-  const times = { leaseMs: 15, now: Date.now, stopped: never };
+  const times = { leaseMs: 15, now: () => performance.now(), stopped: never };
   const own = { clients, call: {}, runner, log, onSuperseded };
-  const leases = openLeases({ ...own, ...times, ...given, signal });
+  const leases = localLeases({ ...own, ...times, ...given, signal });
   return {
     leases,
     superseded: superseded.signal,
@@ -44,8 +44,9 @@ test('a lease that core does not answer back is lost, the others are kept', asyn
   });
   const kept = scene.leases.hold('kept');
   const gone = scene.leases.hold('gone');
+  scene.leases.take(['kept', 'gone']);
   await once(gone.lost, 'abort');
-  assert.match(String(gone.lost.reason), /core has ended it/);
+  assert.match(String(gone.lost.reason), /it came too late/);
   assert.not.ok(kept.lost.aborted);
   assert.is(scene.leases.held(), 1);
   assert.equal(asked[0], ['kept', 'gone']);
@@ -66,6 +67,7 @@ test('a core that is away loses no lease until twice its time has passed', async
     { now: () => now },
   );
   const held = scene.leases.hold('a');
+  scene.leases.take(['a']);
   await many;
   assert.not.ok(held.lost.aborted);
   now = 31;
@@ -195,6 +197,7 @@ test('a superseded instance loses all that it holds', async () => {
   const refuse = () => Promise.reject(new Fault('LEASE_LOST', 'a newer one is registered'));
   await using scene = leasesOf(refuse);
   const held = [scene.leases.hold('a'), scene.leases.hold('b')];
+  scene.leases.take(['a', 'b']);
   await once(scene.superseded, 'abort');
   assert.ok(held.every(({ lost }) => lost.aborted));
 });

@@ -8,8 +8,9 @@ import { Fault } from '../../proto/errors.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { openLog } from '../../proto/log.ts';
 import type { Clients } from '../../proto/services.ts';
-import { type Leases, openLeases } from '../../runner/leases.ts';
+import type { Leases } from '../../runner/leases.ts';
 import { type LoopOptions, workLoop } from '../../runner/loop.ts';
+import { localLeases } from '../support/leases.ts';
 import { until } from '../support/poll.ts';
 
 const loop = suite('runner/loop');
@@ -26,7 +27,7 @@ const noLeases: Leases = {
   held: () => 0,
   release: () => {},
   take: () => {},
-  renewing: Promise.resolve(),
+  async [Symbol.asyncDispose]() {},
 };
 
 const SHARED = {
@@ -147,7 +148,7 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
     },
   });
   const own = { ...SHARED, clients, leaseMs: 15, now: () => now };
-  const leases = openLeases({ ...own, stopped: never, signal: ended.signal });
+  const leases = localLeases({ ...own, stopped: never, signal: ended.signal });
   const looping = workLoop({
     ...{ ...own, max: 1, leases, signal: ended.signal },
     async run(_work, { lost, taken }) {

@@ -47,8 +47,8 @@ export async function record(
   const last = new Map<string, Buffer>(); // by spool
   const watched: Recordings = {
     ...recordings,
-    openSpool(name) {
-      const spool = recordings.openSpool(name);
+    openSpool(name, projectId) {
+      const spool = recordings.openSpool(name, projectId);
       const { add } = spool;
       return Object.assign(spool, {
         add(picture: Parameters<typeof add>[0]) {
@@ -76,7 +76,10 @@ export async function record(
     await page.evaluate(`document.documentElement.style.background = '${colour}'`);
     await shows(colour);
   };
-  const open = recording({ clients, call, leaseId, recordings: watched, now });
+  const open = recording({
+    ...{ clients, call, leaseId, recordings: watched, now, warn: () => {} },
+    projectId: 'recorded',
+  });
   const part = await open(lab.chrome);
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   await drive(browser, paint, shows);

@@ -4,75 +4,67 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../proto/errors.ts';
-import type { AddRecordingRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import type { Encoded, Encoder, Segment, TimedFrame } from '../../runner/chrome/encoder.ts';
-import { openRecordings, type Recipient, type Track } from '../../runner/recordings.ts';
-import { openAllowance } from '../../runner/spool.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { log } from './chrome/lab.ts';
+import type { Segment } from '../../runner/chrome/encoder.ts';
+import type { Track } from '../../runner/recordings.ts';
+import { ENCODED, openBench, picture } from './encoder-bench.ts';
 
 const test = suite('runner/recordings');
 
-/** As much of a JPEG of 5 by 3 as is looked at, with something of its own. */
-const picture = (own: string): Buffer =>
-  Buffer.concat([
-    Buffer.from([0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 3, 0, 5, 1, 1, 0x11, 0]),
-    Buffer.from(own),
-  ]);
+test('projects take turns at the encoder, and each keeps a share of the spools', async () => {
+  const order: number[] = [];
+  await using bench = openBench((_, frames) => {
+    order.push(frames[0]?.lasts ?? 0);
+    return ENCODED;
+  }, 640);
+  const second: Track = { ...bench.track, projectId: 'second', leaseId: 'second' };
+  const pictures = 30; // of 20 bytes: more than a project's share
+  const kept = [bench.track, second].map((track) => {
+    const spool = bench.recordings.openSpool(`${track.projectId}-full`, track.projectId);
+    const added = Array.from({ length: pictures + 5 }, (_, at) => {
+      return spool.add({ jpeg: picture('twenty'.slice(0, 5)), at: at + 1 });
+    });
+    return { spool, count: added.filter((isKept) => isKept).length };
+  });
+  assert.equal(
+    kept.map(({ count }) => count > 5),
+    [true, true],
+    String(kept.map(({ count }) => count)),
+  );
+  for (const { spool } of kept) await spool.remove();
 
-type Encode = (segment: Segment, frames: TimedFrame[]) => Encoded;
-const ENCODED = { start: Buffer.from('start'), segment: Buffer.from('segment') };
+  // Each segment lasts as long as its place in the order of arrival.
+  const send = (track: Track, number: number, lasts: number) => {
+    const spool = bench.recordings.openSpool(`${track.projectId}-${number}`, track.projectId);
+    spool.add({ jpeg: picture('x'), at: 1_500 });
+    bench.recordings.send({ track, number, spool, until: 1_500 + lasts, isLast: false });
+  };
+  for (const number of [1, 2, 3, 4]) send(bench.track, number, number);
+  send(second, 1, 5);
+  await bench.recordings.idle();
+  assert.ok(order.indexOf(5) <= 2, order.join());
+  assert.equal(
+    order.filter((place) => place !== 5),
+    [1, 2, 3, 4],
+  );
+});
 
-function openBench(encode: Encode, allowanceBytes?: number) {
-  const dir = tempDirectory();
-  const added: AddRecordingRequest[] = [];
-  const written: string[] = [];
-  const clients = {
-    blobs: {
-      async writeBlob(parts: AsyncIterable<{ part?: { $case: string; value: unknown } }>) {
-        let text = '';
-        for await (const { part } of parts) if (part?.$case === 'chunk') text += String(part.value);
-        written.push(text);
-        return { blobId: `blob ${written.length}`, size: text.length, sha256: '' };
-      },
-    },
-    runners: {
-      async addRecording(request: AddRecordingRequest) {
-        added.push(request);
-        return {};
-      },
-    },
-  } as unknown as Recipient['clients'];
-  const encoder: Encoder = {
-    async encode(segment) {
-      const frames = [];
-      for await (const frame of segment.frames) frames.push(frame);
-      return encode(segment, frames);
-    },
-    async [Symbol.asyncDispose]() {},
+test('a segment past the project’s quota ends the recording with a warning', async () => {
+  await using bench = openBench(() => ENCODED);
+  bench.take(1, [1_500], 2_000);
+  await bench.recordings.idle();
+  const { blobs, runners } = bench.track.clients;
+  const full = async () => {
+    throw new Fault('QUOTA_EXCEEDED', 'The quota is used up.');
   };
-  const allowance =
-    allowanceBytes === undefined ? {} : { allowance: openAllowance(allowanceBytes) };
-  const recordings = openRecordings({ encoder, runDir: dir.path, log, ...allowance });
-  const to = { clients, call: {}, leaseId: 'lease' };
-  const track: Track = {
-    ...{ ...to, pageId: 0, url: 'https://a.test/', sessionAt: 1_000, startAt: 1_500 },
-    bytes: 0,
-    isBroken: false,
-  };
-  const take = (number: number, times: number[], until: number, isLast = false) => {
-    const spool = recordings.openSpool(`lease-0-${number}`);
-    for (const at of times) assert.ok(spool.add({ jpeg: picture(String(at)), at }));
-    recordings.send({ track, number, spool, until, isLast });
-  };
-  return {
-    ...{ added, written, recordings, track, take, dir: dir.path },
-    async [Symbol.asyncDispose]() {
-      await recordings[Symbol.asyncDispose]();
-      await dir[Symbol.asyncDispose]();
-    },
-  };
-}
+  bench.track.clients = { runners, blobs: { ...blobs, writeBlob: full } };
+  bench.take(2, [2_000], 3_000);
+  bench.take(3, [3_000], 4_000, true);
+  await bench.recordings.idle();
+  assert.equal(bench.warned, ['recordings are not kept any more: The quota is used up.']);
+  assert.equal(bench.written, ['start', 'segment']);
+  assert.is(bench.added.at(-1)?.complete, true);
+  assert.equal(readdirSync(bench.dir), []);
+});
 
 test('a start comes once, segments after it with their times, and no spool is left', async () => {
   const seen: { segment: Segment; times: number[][] }[] = [];
@@ -150,14 +142,14 @@ test('a segment of another kind does not follow the first', async () => {
 });
 
 test('pictures beyond the allowance are left out, and what was used is given back', async () => {
-  await using bench = openBench(() => ENCODED, picture('1500').length);
-  const spool = bench.recordings.openSpool('one');
+  await using bench = openBench(() => ENCODED, 2 * picture('1500').length);
+  const spool = bench.recordings.openSpool('one', 'first');
   assert.ok(spool.add({ jpeg: picture('1500'), at: 1_500 }));
   assert.not(spool.add({ jpeg: picture('1600'), at: 1_600 }));
   assert.is(spool.pictures.length, 1);
   assert.ok(existsSync(join(bench.dir, 'recording-one')) || (await spool.read(onlyOf(spool))));
   await spool.remove();
-  const next = bench.recordings.openSpool('two');
+  const next = bench.recordings.openSpool('two', 'first');
   assert.ok(next.add({ jpeg: picture('1500'), at: 1_500 }));
   await next.remove();
   assert.equal(readdirSync(bench.dir), []);

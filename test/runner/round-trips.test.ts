@@ -32,9 +32,10 @@ test('one command at a time is timed, by its own answer and no other', async () 
   const heard: string[] = [];
   pipe.claim('A', (raw) => heard.push(`A ${raw}`));
   pipe.claim('B', (raw) => heard.push(`B ${raw}`));
-  const command = JSON.stringify({ id: 7, method: 'Page.enable', sessionId: 'A' });
+  const bytes = (message: object) => Buffer.from(JSON.stringify(message));
+  const command = bytes({ id: 7, method: 'Page.enable', sessionId: 'A' });
   assert.ok(pipe.write(command));
-  pipe.write(JSON.stringify({ id: 8, method: 'Page.enable', sessionId: 'B' }));
+  pipe.write(bytes({ id: 8, method: 'Page.enable', sessionId: 'B' }));
   say('B', { id: 7, result: {} });
   say('A', { id: 77, result: {} });
   say('A', { method: 'Page.loaded' });
@@ -51,7 +52,7 @@ test('one command at a time is timed, by its own answer and no other', async () 
 test('a session that goes takes its sample along', async () => {
   const { pipe, say, count } = await openFake();
   pipe.claim('A', () => undefined);
-  pipe.write(JSON.stringify({ id: 1, method: 'Page.enable', sessionId: 'A' }));
+  pipe.write(Buffer.from(JSON.stringify({ id: 1, method: 'Page.enable', sessionId: 'A' })));
   pipe.release('A');
   pipe.claim('A', () => undefined);
   say('A', { id: 1, result: {} });

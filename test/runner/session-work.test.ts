@@ -44,7 +44,11 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   const chrome = {
     dir: '/nowhere',
     pipe: { closed: pipe.promise, onEvent: () => () => {} },
-    egress: { bytes: { sent: 2, received: 3, managed: 5 }, steer: () => {} },
+    egress: {
+      bytes: { sent: 2, received: 3, managed: 5 },
+      steer: () => {},
+      onRefusal: () => {},
+    },
     exited: gone.promise.then(() => acts.push('chrome gone')),
     kill: () => gone.resolve(),
     why: () => scene.overMemory,

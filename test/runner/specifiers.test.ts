@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bundle } from '../../runner/bundle.ts';
 import { BundleError } from '../../runner/bundle-error.ts';
+import { BuildFailure } from '../../runner/failure.ts';
+import { bundle } from '../support/bundle.ts';
 import { directory } from '../support/project.ts';
 
 const test = suite('runner/specifiers');
@@ -32,7 +33,7 @@ async function refusalOf(files: Files): Promise<string> {
   try {
     await made(files);
   } catch (error) {
-    if (error instanceof BundleError) return error.message;
+    if (error instanceof BundleError || error instanceof BuildFailure) return error.message;
     throw error;
   }
   throw new Error('it was not refused');

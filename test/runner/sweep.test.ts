@@ -1,13 +1,15 @@
 /** What dead runners left is removed; what living ones hold is not. */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeRunDir, sweepRuns } from '../../runner/sweep.ts';
+import { makeRunDir, makeTempDir, sweepRuns, sweepTemp } from '../../runner/sweep.ts';
 
+const SWEEP = new URL('../../runner/sweep.ts', import.meta.url).href;
 const sweep = suite('runner/sweep');
 
 function makeRoot(): AsyncDisposable & { root: string } {
@@ -48,6 +50,30 @@ sweep('a process that names the directory is ended, another is not', async () =>
   assert.is(await ended, 'SIGKILL');
   assert.is(other.exitCode, null);
   other.kill('SIGKILL');
+});
+
+sweep('a temporary directory of a process that was killed goes at the next start', async () => {
+  await using lab = makeRoot();
+  const make = `import { makeTempDir } from '${SWEEP}';
+    console.log(await makeTempDir('doctor', process.argv[1])); setInterval(() => {}, 1000);`;
+  const words = ['--input-type=module', '-e', make, lab.root];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const path = await new Promise((said) =>
+    child.stdout.once('data', (text) => said(`${text}`.trim())),
+  );
+  writeFileSync(join(String(path), 'profile'), '');
+  const own = await makeTempDir('doctor', lab.root);
+  for (const name of ['tabern-doctor-notes', 'other-doctor-1-1-abcdef']) {
+    mkdirSync(join(lab.root, name));
+  }
+  writeFileSync(join(lab.root, 'tabern-doctor-1-1-abcdef'), 'no directory');
+  assert.equal(await sweepTemp(lab.root), [], 'its process lives');
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  assert.equal(await sweepTemp(lab.root), [path]);
+  assert.not(existsSync(String(path)));
+  assert.ok(existsSync(own));
+  assert.is(readdirSync(lab.root).length, 4);
 });
 
 sweep('what is not a run directory is left alone', async () => {

@@ -48,6 +48,7 @@ export function bareStore(durability: 'full' | 'normal' = 'normal'): BareStore {
       listeners.set(topic, all.add(listener));
       return () => all.delete(listener);
     },
+    syncP95Ms: () => undefined,
     async close() {},
   } as Store;
   return {
@@ -73,7 +74,7 @@ function addProject(tx: Tx, name: string): string {
 export function callerOf(projectId: string, timeoutMs = 30_000) {
   const call = {
     signal: new AbortController().signal,
-    deadline: Date.now() + timeoutMs,
+    deadline: performance.now() + timeoutMs,
     metadata: {},
   };
   return { projectId, call };

@@ -18,7 +18,6 @@ import { type BuildDeps, type Introspector, runBuild } from '../../runner/build.
 import { openInstalled } from '../../runner/installed.ts';
 import { openJail } from '../../runner/jail/ladder.ts';
 import { directory } from './project.ts';
-import { tempDirectory } from './temp.ts';
 
 export const PROJECTS = join(import.meta.dirname, 'projects');
 const LEASE = 'lease-1';
@@ -89,33 +88,41 @@ type Change = Partial<BuildDeps> & {
   timeoutMs?: number;
   projectId?: string;
   env?: NodeJS.ProcessEnv;
-  sandbox?: 'auto' | 'landlock' | 'none';
+  sandbox?: 'auto' | 'bwrap' | 'landlock' | 'none';
+  /** Of the directory that the runner's own lies in. */
+  beside?: Files;
+  /** Instead of the packed folder. */
+  archive?: Buffer;
 };
 const log = openLog({ role: 'test', level: 'silent' });
 
 /** Builds a folder, and checks that nothing of it stays. */
 export async function build(folder: string, change: Change = {}) {
   const { timeoutMs = 120_000, projectId = 'p', ...more } = change;
-  const { env = process.env, sandbox = 'auto', ...deps } = more;
-  await using temp = tempDirectory();
+  const { env = process.env, sandbox = 'auto', beside = {}, archive, ...deps } = more;
+  await using temp = directory(beside);
   const file = join(temp.path, 'archive.tgz');
   await create({ gzip: true, cwd: folder, file, portable: true }, ['.']);
-  const seen = core(await readFile(file));
+  const seen = core(archive ?? (await readFile(file)));
   const runDirectory = join(temp.path, 'run');
   await mkdir(runDirectory);
   const ids = { buildId: 'b', projectId, archiveBlobId: 'a' };
   const work = { ...ids, entrypoint: 'index.ts', timeoutMs };
+  const jail = await openJail({ sandbox, log });
+  const installed = await openInstalled({ dir: join(temp.path, 'installs'), now: Date.now, log });
+  const began = process.threadCpuUsage();
   await runBuild(work, LEASE, {
     clients: seen.clients,
     call: { metadata: {} },
     hosts: here,
-    jail: await openJail({ sandbox, log }),
-    installed: await openInstalled({ dir: join(temp.path, 'installs'), now: Date.now, log }),
+    jail,
+    installed,
     config: { runDirectory, env },
     log,
     signal: AbortSignal.timeout(120_000),
     ...deps,
   });
+  const { user, system } = process.threadCpuUsage(began);
   assert.is(seen.ends.length, 1, 'told once');
   assert.equal(readdirSync(join(runDirectory, 'builds')), [], 'nothing is left');
   const text = seen.lines.join('\n');
@@ -123,6 +130,8 @@ export async function build(folder: string, change: Change = {}) {
   const outcome = seen.ends[0];
   return {
     text,
+    /** Of this thread, which is the runner's: what others would have waited for. */
+    cpuMs: (user + system) / 1_000,
     stored: seen.stored,
     success: outcome?.$case === 'success' ? outcome.value : undefined,
     failure: outcome?.$case === 'failure' ? outcome.value : undefined,

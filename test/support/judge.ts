@@ -30,7 +30,7 @@ export type Judge = {
 };
 
 /** Of answers to what is no route. */
-const UNROUTED: readonly number[] = [404, 405];
+const UNROUTED: readonly number[] = [404, 405, 501];
 /** Of answers to what cannot be read as a request, which has no method (gateway/errors.ts). */
 const UNREADABLE: readonly number[] = [400, 408, 413, 431];
 const ERROR = ['components', 'schemas', 'Error'];

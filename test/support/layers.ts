@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { codeOf, functionsOf, hasComputedImport, importsOf } from './source.ts';
+import { MAY_READ_WALL_CLOCK, wallClockIn } from './wall-clock.ts';
 
 const ROOTS = ['proto', 'core', 'gateway', 'runner', 'test'];
 const FILE_MAX_LINES = 250;
@@ -94,6 +95,7 @@ export function brokenRules(root: string): string[] {
     ...packages(file),
     ...purity(file),
     ...environment(file),
+    ...wallClock(file),
     ...sizes(file),
   ]);
 }
@@ -147,6 +149,14 @@ function purity({ path, text }: Source): string[] {
 function environment({ path, text }: Source): string[] {
   if (MAY_READ_ENV.test(path) || !READS_ENV.test(codeOf(text))) return [];
   return [`${path}: reads process.env, which config.ts is for`];
+}
+
+/** Pure files have a rule of their own. */
+function wallClock({ path, text }: Source): string[] {
+  const found = wallClockIn(text);
+  const isFree = path.startsWith('test/') || path in MAY_READ_WALL_CLOCK || PURE.test(path);
+  if (found === undefined || isFree) return [];
+  return [`${path}: reads the wall clock by ${found}: use performance.now() or steadyClock()`];
 }
 
 function sizes({ path, text }: Source): string[] {

@@ -27,6 +27,11 @@ export function liveViewOf(stack: Stack, { id }: { id: string }, query = ''): Pr
   return stack.call<LiveView>(`/v1/sessions/${id}/debug${query}`);
 }
 
+/** The socket that the page of a live view opens. */
+export function viewUrlOf({ debuggerUrl }: LiveUrls): string {
+  return debuggerUrl.replace(/^http(.*)\/live\?/, 'ws$1/view?');
+}
+
 export function paint(page: Page, colour: string): Promise<unknown> {
   return page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
 }

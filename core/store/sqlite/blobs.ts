@@ -1,5 +1,6 @@
 /** Blobs in SQLite: a row is written after its file is on disk, so a row never lacks its file. */
 import type { BlobOps, BlobRow } from '../types/blobs.ts';
+import { storedSums } from './storage.ts';
 import type { Tx } from './tx.ts';
 
 export function blobOps({ db }: Tx): BlobOps {
@@ -9,6 +10,9 @@ export function blobOps({ db }: Tx): BlobOps {
   const byId = db.prepare<[string], BlobRow>(`
     SELECT id, project_id AS projectId, kind, size, sha256, created_at AS createdAt
     FROM blobs WHERE id = ?`);
+  const after = db.prepare<[{ after: string; max: number }], BlobRow>(`
+    SELECT id, project_id AS projectId, kind, size, sha256, created_at AS createdAt
+    FROM blobs WHERE id > @after ORDER BY id LIMIT @max`);
   const known = db.prepare<[string]>('SELECT 1 FROM blobs WHERE id = ?');
   // Indexes builds_by_archive, builds_by_bundle, contexts_by_blob and sessions_by_context_blob;
   // of downloads, extensions and parts of
@@ -29,9 +33,15 @@ export function blobOps({ db }: Tx): BlobOps {
         LIMIT @max)
       RETURNING id`)
     .pluck();
+  const { hasRoom } = storedSums({ db });
   return {
-    addBlob: (blob) => void insert.run(blob),
+    addBlob(blob, within) {
+      if (within && !hasRoom(blob.projectId, blob.size, within)) return 'full';
+      insert.run(blob);
+      return 'added';
+    },
     getBlob: (id) => byId.get(id),
+    listBlobs: (wanted) => after.all(wanted),
     knownBlobs: (ids) => ids.filter((id) => known.get(id) !== undefined),
     removeUnusedBlobs: (wanted) => removeUnused.all(wanted),
   };

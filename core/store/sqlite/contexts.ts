@@ -6,6 +6,7 @@
 import { must } from '../../../proto/must.ts';
 import type { ContextOps, ContextRow, NewContext, NewKeyPair } from '../types/contexts.ts';
 import { forgetting } from './context-content.ts';
+import { storedSums } from './storage.ts';
 import type { Tx } from './tx.ts';
 
 const COLUMNS = `id, project_id AS projectId, name, public_key AS publicKey,
@@ -18,10 +19,6 @@ type KeyPairRow = { id: string; publicKey: string; privateKey: Uint8Array };
 
 export function contextOps(tx: Tx): ContextOps {
   const { db } = tx;
-  const check = db.prepare<[], Uint8Array>('SELECT sealed FROM master_key_check').pluck();
-  const setCheck = db.prepare<[Uint8Array]>(`
-    INSERT INTO master_key_check (id, sealed) VALUES (1, ?) ON CONFLICT (id) DO NOTHING`);
-
   const countPairs = db.prepare<[], number>('SELECT COUNT(*) FROM key_pairs').pluck();
   const addPair = db.prepare<[NewKeyPair]>(`
     INSERT INTO key_pairs (id, public_key, private_key, created_at)
@@ -47,6 +44,7 @@ export function contextOps(tx: Tx): ContextOps {
     WHERE project_id = ? AND id < ? AND status = 'active'
     ORDER BY id DESC LIMIT ?`);
   const forget = forgetting(tx);
+  const { countOf } = storedSums(tx);
   const heldBlob = db
     .prepare<[object], string | null>(`
       SELECT blob_id FROM contexts
@@ -59,11 +57,7 @@ export function contextOps(tx: Tx): ContextOps {
     WHERE id = @id AND project_id = @projectId AND status = 'active'`);
 
   return {
-    masterKeyCheck: () => check.get(),
-
-    setMasterKeyCheck(sealed) {
-      setCheck.run(sealed);
-    },
+    ...masterKeyOps(tx),
 
     countKeyPairs: () => countPairs.get() ?? 0,
 
@@ -72,9 +66,10 @@ export function contextOps(tx: Tx): ContextOps {
       return countPairs.get() ?? 0;
     },
 
-    createContext(context) {
+    createContext({ max = Number.POSITIVE_INFINITY, ...context }) {
       const { projectId, nameKey } = context;
       if (nameKey !== null && byName.get(projectId, nameKey)) return { outcome: 'name-taken' };
+      if (countOf(projectId, 'ACTIVE_CONTEXT') >= max) return { outcome: 'full' };
       const pair = takePair.get();
       if (!pair) return { outcome: 'no-key' };
       const row = must(insert.get({ ...context, ...pair, id: context.id, pair: pair.id }), 'row');
@@ -90,5 +85,15 @@ export function contextOps(tx: Tx): ContextOps {
       if (remove.run(wanted).changes === 0) return undefined;
       return { dropped: blobId === null ? [] : forget([blobId]) };
     },
+  };
+}
+
+function masterKeyOps({ db }: Tx): Pick<ContextOps, 'masterKeyCheck' | 'setMasterKeyCheck'> {
+  const check = db.prepare<[], Uint8Array>('SELECT sealed FROM master_key_check').pluck();
+  const setCheck = db.prepare<[Uint8Array]>(`
+    INSERT INTO master_key_check (id, sealed) VALUES (1, ?) ON CONFLICT (id) DO NOTHING`);
+  return {
+    masterKeyCheck: () => check.get(),
+    setMasterKeyCheck: (sealed) => void setCheck.run(sealed),
   };
 }

@@ -31,6 +31,8 @@ export class Engine {
   readonly #ops: ReadonlyMap<string, AnyOp>;
   readonly #crashPoint: (name: string) => void;
   readonly #sql: Record<'begin' | 'commit' | 'savepoint' | 'release' | 'undo', Statement>;
+  /** In milliseconds: how long the last commit waited for the disk; undefined where it does not. */
+  syncMs: number | undefined;
   /** Each commit waits for the disk. */
   readonly #isFull: boolean;
   /** Of the operation that runs now. */
@@ -54,12 +56,18 @@ export class Engine {
 
   /** Runs the group in one transaction. */
   run(group: readonly OpRequest[]): GroupOutcome {
-    if (!this.#isFull || !group.every(({ op }) => UNPROMISED.has(op))) return this.#run(group);
+    const isPromised = !group.every(({ op }) => UNPROMISED.has(op));
+    if (!this.#isFull || isPromised) {
+      const outcome = this.#run(group);
+      if (!this.#isFull) this.syncMs = undefined;
+      return outcome;
+    }
     // the next commit that is promised takes this one to the disk, which it follows in the log
     this.#db.pragma('synchronous = NORMAL');
     try {
       return this.#run(group);
     } finally {
+      this.syncMs = undefined;
       // within a transaction it cannot be set: that one has failed, and the process ends with it
       if (!this.#db.inTransaction) this.#db.pragma('synchronous = FULL');
     }
@@ -77,7 +85,9 @@ export class Engine {
     }
     try {
       this.#crashPoint('before-commit');
+      const committingAt = performance.now();
       this.#sql.commit.run();
+      this.syncMs = performance.now() - committingAt;
       this.#crashPoint('after-commit');
     } catch (error) {
       // No room for the frame that would end the transaction in the log: it has not happened.

@@ -58,7 +58,8 @@ function start(port: MessagePort, options: ThreadOptions): void {
         port.close();
         return;
       }
-      tell({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes });
+      const { syncMs } = engine;
+      tell({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes, syncMs });
     }
     // After what was asked before it; what comes later may or may not be in it.
     for (const wanted of snapshots) void snapshot(open.db, wanted, tell);

@@ -28,7 +28,7 @@ export function emitEvent(tx: Tx, event: Omit<Event, 'id'>): void {
   const id = newId();
   const body = envelope({ ...event, id });
   if (sql.insertEvent.run(id, projectId, type, resourceId, body, at).changes === 0) return;
-  if (isHeard) tx.wake('events');
+  if (isHeard) tx.wake(`events:${projectId}`);
   for (const webhook of subscribed) {
     if (webhook.status === 'enabled') {
       sql.insertPending.run(id, webhook.id, at, at);

@@ -147,8 +147,8 @@ function emit(tx: Tx, step: Step, row: InvocationRow): void {
     endedAt: row.endedAt === null ? undefined : iso(row.endedAt),
     expiresAt: iso(row.expiresAt),
   };
-  // Results that cannot fit the envelope go as their own text, which is cut there: parsing
-  // megabytes here would stall all.
+  // Results that cannot fit the envelope go as the beginning of their text, too long as well, and
+  // are cut there: parsing or copying megabytes here would stall all.
   if (step === 'completed') data['results'] = results === null ? null : parsedIfShort(results);
   if (cause !== null) data['cause'] = JSON.parse(cause);
   const at = row.updatedAt;
@@ -156,7 +156,7 @@ function emit(tx: Tx, step: Step, row: InvocationRow): void {
 }
 
 function parsedIfShort(json: string): unknown {
-  return json.length > BODY_MAX_BYTES ? json : JSON.parse(json);
+  return json.length > BODY_MAX_BYTES ? json.slice(0, BODY_MAX_BYTES + 1) : JSON.parse(json);
 }
 
 function iso(ms: number): string {

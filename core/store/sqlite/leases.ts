@@ -52,8 +52,11 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
     SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' AND lease_until < @at LIMIT @max`);
   const expired = db.prepare<[object], JobRow>(`
     SELECT ${JOB_COLUMNS} FROM jobs WHERE expires_at < @at LIMIT @max`);
-  const grace = db.prepare<[number]>(`
-    UPDATE jobs SET lease_until = MAX(lease_until, ?) WHERE state = 'running'`);
+  // The last beat is all that is known of the absence: a clock that was set looks like a long one.
+  const grace = db.prepare<[object]>(`
+    UPDATE jobs SET lease_until = MAX(lease_until, @leaseUntil),
+      expires_at = expires_at + MAX(0, @at - COALESCE((SELECT at FROM heartbeat), @at))
+    WHERE state = 'running'`);
   const forget = db.prepare<[]>('UPDATE queues SET ready = 0, running = 0');
   const recount = db.prepare<[]>(`
     UPDATE queues SET ready = counted.ready, running = counted.running
@@ -64,7 +67,7 @@ function holderOps(tx: Tx): Pick<LeaseOps, HolderNames> {
 
   return {
     recoverWork({ at, leaseMs }) {
-      grace.run(at + leaseMs);
+      grace.run({ at, leaseUntil: at + leaseMs });
       forget.run();
       recount.run();
     },

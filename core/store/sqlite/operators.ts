@@ -74,10 +74,14 @@ function limitChanges({ db }: Tx) {
     UPDATE queues SET ready_max = COALESCE(@queue, ready_max),
       cap = CASE WHEN kind = 'invocation' THEN COALESCE(@invocations, cap) ELSE cap END
     WHERE project_id = @id AND kind IN ('invocation', 'build')`);
+  const quota = db.prepare<[object]>(`
+    INSERT INTO quotas (project_id, quota, value) VALUES (@id, @quota, @value)
+    ON CONFLICT (project_id, quota) DO UPDATE SET value = @value`);
   return (wanted: { id: string; at: number } & LimitChange): void => {
-    const { sessions = null, invocations = null, queue = null, id, at } = wanted;
+    const { sessions = null, invocations = null, queue = null, quotas, id, at } = wanted;
     project.run({ id, at, sessions });
     queues.run({ id, invocations, queue });
+    for (const one of quotas) quota.run({ id, ...one });
   };
 }
 

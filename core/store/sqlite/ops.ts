@@ -25,6 +25,7 @@ import { sessionLifeOps } from './session-life.ts';
 import { sessionLogOps } from './session-logs.ts';
 import { sessionRetentionOps } from './session-retention.ts';
 import { sessionOps } from './sessions.ts';
+import { storageOps } from './storage.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
 import { workRetentionOps } from './work-retention.ts';
@@ -53,6 +54,7 @@ export function allOps(tx: Tx): StoreOps {
     ...leaseOps(tx),
     ...logOps(tx),
     ...blobOps(tx),
+    ...storageOps(tx),
     ...downloadOps(tx),
     ...extensionOps(tx),
     ...recordingOps(tx),

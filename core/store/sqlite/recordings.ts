@@ -19,10 +19,11 @@ export function recordingOps(tx: Tx): RecordingOps {
           AND number > 0) AS segments
     FROM recordings WHERE session_id = ? ORDER BY page_id`);
   const parts = db.prepare<[object], RecordingPart>(`
-    SELECT number, blob_id AS blobId, size, recording_parts.start_ms AS startMs,
+    SELECT number, blob_id AS blobId, blobs.size, sha256, recording_parts.start_ms AS startMs,
       recording_parts.end_ms AS endMs
     FROM recordings JOIN recording_parts USING (session_id, page_id)
-    WHERE session_id = @sessionId AND page_id = @pageId AND project_id = @projectId
+      JOIN blobs ON blobs.id = recording_parts.blob_id
+    WHERE session_id = @sessionId AND page_id = @pageId AND recordings.project_id = @projectId
     ORDER BY number`);
   const request = db.prepare<[object]>(`
     UPDATE recordings SET requested_at = @at

@@ -4,17 +4,17 @@
  */
 import { invalidField } from '../../../proto/errors.ts';
 import type { SessionLogChunk, SessionLogOps } from '../types/session-logs.ts';
+import { storedSums } from './storage.ts';
 import type { Tx } from './tx.ts';
 
 type Head = { next: number; size: number; fullAt: number | null };
 
 export function sessionLogOps({ db, crashPoint }: Tx): SessionLogOps {
-  const sessionOf = db
-    .prepare<[string], string>(`
-      SELECT COALESCE(invocations.session_id, jobs.id)
+  const sessionOf = db.prepare<[string], { sessionId: string; projectId: string }>(`
+      SELECT COALESCE(invocations.session_id, jobs.id) AS sessionId, jobs.project_id AS projectId
       FROM jobs LEFT JOIN invocations ON invocations.id = jobs.id
-      WHERE jobs.lease_id = ? AND jobs.kind IN ('invocation', 'session')`) // index jobs_by_lease
-    .pluck();
+      WHERE jobs.lease_id = ? AND jobs.kind IN ('invocation', 'session')`); // index jobs_by_lease
+  const { hasRoom } = storedSums({ db });
   const headOf = db.prepare<[string], Head>(`
     SELECT next, size, full_at AS fullAt FROM session_log_heads WHERE session_id = ?`);
   const saveHead = db.prepare<[object]>(`
@@ -37,14 +37,16 @@ export function sessionLogOps({ db, crashPoint }: Tx): SessionLogOps {
       SELECT session_id FROM session_log_heads WHERE at < ? LIMIT ?)`);
 
   return {
-    appendSessionLog({ leaseId, maxBytes, at, ...chunk }) {
-      const sessionId = sessionOf.get(leaseId);
-      if (sessionId === undefined) return 'lost';
+    appendSessionLog({ leaseId, maxBytes, within, at, ...chunk }) {
+      const found = sessionOf.get(leaseId);
+      if (!found) return 'lost';
+      const { sessionId, projectId } = found;
       const head = headOf.get(sessionId) ?? { next: 0, size: 0, fullAt: null };
       if (head.fullAt !== null) return 'full';
       if (chunk.number > head.next) throw invalidField('number', `must be at most ${head.next}.`);
       if (chunk.number < head.next) return 'kept';
-      if (head.size + chunk.size > maxBytes) {
+      const isOver = within && !hasRoom(projectId, chunk.entries.byteLength, within);
+      if (isOver || head.size + chunk.size > maxBytes) {
         saveHead.run({ ...head, sessionId, fullAt: at, at });
         return 'full';
       }

@@ -1,5 +1,7 @@
 /** Blobs: what the database knows of the files beside it. */
 
+import type { Within } from './storage.ts';
+
 export type BlobKind =
   | 'BUILD_ARCHIVE'
   | 'BUNDLE'
@@ -20,8 +22,11 @@ export type BlobRow = {
 };
 
 export type BlobOps = {
-  addBlob(blob: BlobRow): void;
+  /** `full`, and nothing added, when the project would store more than is within the quota. */
+  addBlob(blob: BlobRow, within?: Within): 'added' | 'full';
   getBlob(id: string): BlobRow | undefined;
+  /** By id, those after that one. */
+  listBlobs(wanted: { after: string; max: number }): BlobRow[];
   /** Those of the ids that have a row. */
   knownBlobs(ids: string[]): string[];
   /**

@@ -18,6 +18,8 @@ export type NewContext = {
   /** What makes two names the same. */
   nameKey: string | null;
   at: number;
+  /** Active contexts that the project may have; absent: any number. */
+  max?: number;
 };
 
 export type NewKeyPair = {
@@ -32,6 +34,7 @@ export type NewKeyPair = {
 export type CreatedContext =
   | { outcome: 'created'; context: ContextRow }
   | { outcome: 'name-taken' }
+  | { outcome: 'full' }
   | { outcome: 'no-key' };
 
 export type ContextOps = {

@@ -78,7 +78,8 @@ export type BuildOutcome =
 export type LeaseOps = {
   /**
    * After a start: counters from rows, and every lease gets a full term, as its runner could not
-   * renew meanwhile.
+   * renew meanwhile. The time since the last beat is added to the time of what runs: its runner
+   * ends it by a clock that nobody can set, and core only what such a runner forgot.
    */
   recoverWork(wanted: { at: number; leaseMs: number }): void;
   /**

@@ -1,11 +1,14 @@
 /** What an operator does to projects and keys, as stored. */
 import type { ProjectRow } from './projects.ts';
+import type { QuotaName } from './storage.ts';
 
 /** Undefined: stays as it is. */
 export type LimitChange = {
   sessions: number | undefined;
   invocations: number | undefined;
   queue: number | undefined;
+  /** Those that change. */
+  quotas: { quota: QuotaName; value: number }[];
 };
 
 export type OperatedRow = ProjectRow & {

@@ -21,6 +21,8 @@ export type RecordingPart = {
   blobId: string;
   /** In bytes. */
   size: number;
+  /** Lower-case hex. */
+  sha256: string;
   /** In ms since the session's start. */
   startMs: number;
   endMs: number;

@@ -1,4 +1,5 @@
 /** Protocol logs of sessions, as stored. */
+import type { Within } from './storage.ts';
 
 export type SessionLogChunk = {
   /** Within its session, from 0. */
@@ -14,10 +15,10 @@ export type SessionLogChunk = {
 export type SessionLogOps = {
   /**
    * Keeps a chunk it has not seen in the log of the lease's session, up to `maxBytes` before
-   * compression; then nothing more. `lost`: the lease is.
+   * compression, and within the project's quota; then nothing more. `lost`: the lease is.
    */
   appendSessionLog(
-    wanted: SessionLogChunk & { leaseId: string; maxBytes: number; at: number },
+    wanted: SessionLogChunk & { leaseId: string; maxBytes: number; within?: Within; at: number },
   ): 'kept' | 'full' | 'lost';
   /**
    * From chunk `from` on: about `maxBytes` before compression, and at least one chunk if there is

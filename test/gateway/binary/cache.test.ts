@@ -54,6 +54,16 @@ test('the first start unpacks, later ones find it', async () => {
   equal(readdirSync(root), [`1.2.3-${carried.index.hash}`]);
 });
 
+test('a program of 0 bytes, as a power loss leaves one, is made anew', async () => {
+  await using dir = tempDirectory();
+  const root = join(dir.path, 'root');
+  const { carried } = carriedIn(dir.path);
+  const program = join(ensureTree(root, carried), PROGRAM);
+  truncateSync(program, 0);
+  is(join(ensureTree(root, carried), PROGRAM), program);
+  is(statSync(program).size, statSync(carried.self).size);
+});
+
 test('a jail may read it also where the user keeps files to themselves', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);

@@ -30,6 +30,24 @@ const [context, session, webhook] = [
 const delivery = { id: 'webhook', deliveryId: 'delivery' } as const;
 const named = (pathName: string) => ({ text: pathName });
 
+function discoveryRows(base: string): [string, Row][] {
+  const row: Row = { query: { sessionId: 'session' }, own: 502 };
+  const path = { id: named('none') };
+  return [
+    ...['', '/version', '/version/', '/list', '/protocol'].map((name): [string, Row] => {
+      return [`GET ${base}/json${name}`, row];
+    }),
+    [`PUT ${base}/json/new`, row],
+    ...['activate', 'close'].map((name): [string, Row] => {
+      return [`GET ${base}/json/${name}/{id}`, { ...row, path }];
+    }),
+    // journey/discovery: upgrades
+    ...['page', 'browser'].map((kind): [string, Row] => {
+      return [`GET ${base}/devtools/${kind}/{id}`, { path, own: 'not-run', open: 'elsewhere' }];
+    }),
+  ];
+}
+
 export const ROWS: Readonly<Record<string, Row>> = {
   'GET /healthz': { own: 200, open: 'public' },
   'GET /readyz': { own: 200, open: 'public' },
@@ -45,8 +63,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
     ]),
   ),
   // its runner has no door here
-  'GET /json/version': { query: { sessionId: 'session' }, own: 502 },
-  'GET /json/version/': { query: { sessionId: 'session' }, own: 502 },
+  ...Object.fromEntries(['', '/connect'].flatMap(discoveryRows)),
 
   'GET /v1/projects': { own: 200 },
   'GET /v1/projects/{id}': { path: { id: 'project' }, own: 200 },

@@ -4,6 +4,10 @@
 export type Ending =
   /** The handler lives and gives what each attempt said: `no: <why>`, all of them. */
   | { type: 'refused' }
+  /** Its own build fails, and says why. */
+  | { type: 'unbuilt'; why: RegExp }
+  /** It is built as if what it tries were not there. */
+  | { type: 'built' }
   /** Its own run fails, and says why. */
   | { type: 'fails'; why: RegExp }
   /** Its own project's process ends with it, and the run says why. */
@@ -14,6 +18,8 @@ export type Ending =
   | { type: 'gives'; value: unknown; printed?: (lines: readonly string[]) => boolean }
   /** It may lose its own process, or be ended: nobody else's. */
   | { type: 'own'; why?: RegExp }
+  /** Not run there: it aims at processes of the service, which are the same in every sandbox. */
+  | { type: 'unrun' }
   /** Not contained; README says so with these words. Its body is not run on that launcher. */
   | { type: 'open'; why: string };
 
@@ -37,6 +43,13 @@ export type Kind = { title: string; attacks: readonly Attack[] };
 export type Launcher = 'bwrap' | 'landlock';
 /** Node in each launcher's jail; Deno in bwrap's, the only one that it starts in. */
 export type Place = Launcher | 'deno';
+
+/** It does no harm to another tenant; run on the whole service, in its usual sandbox. */
+export const harmless = {
+  ending: { type: 'gives', value: undefined },
+  landlock: { type: 'unrun' },
+  deno: { type: 'unrun' },
+} as const satisfies Partial<Attack>;
 
 export const refused: Ending = { type: 'refused' };
 export const ended: Ending = { type: 'ended' };

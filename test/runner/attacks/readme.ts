@@ -19,10 +19,13 @@ const COLUMNS: Readonly<Record<Place, string>> = {
 const PLACES = ['bwrap', 'landlock', 'deno'] as const;
 const WORDS: Readonly<Record<Exclude<Ending['type'], 'open'>, string>> = {
   refused: 'refused',
+  unbuilt: 'its own build fails',
+  built: 'no harm done',
   fails: 'its own run fails',
   lost: "its project's process is lost",
   ended: 'ended when its time is over',
   gives: 'no harm done',
+  unrun: 'not run there',
   own: "costs its project's process at most",
 };
 

@@ -10,13 +10,16 @@ type Tests = ReturnType<typeof suite>;
 
 /** Two files for each place: together they would take a busy machine too long for one. */
 const HEAVY = ['Time and memory', 'Floods and forgery'];
-/** Needs a Chrome: browser.test.ts. */
-const BROWSER = 'Through its browser';
+/**
+ * They need more: a Chrome (browser.test.ts), a whole build (build-*.test.ts), the whole service
+ * (test/faults).
+ */
+const APART = ['Through its browser', 'Through its build', 'Head of line', 'A stalled runner'];
 
 /** Adds a test for each kind: the heavy ones, or the others. */
 export function addAttacks(tests: Tests, place: Place, isHeavy: boolean): void {
   for (const { title, attacks } of KINDS) {
-    if (title === BROWSER || HEAVY.includes(title) !== isHeavy) continue;
+    if (APART.includes(title) || HEAVY.includes(title) !== isHeavy) continue;
     tests(`${place}: ${title.toLowerCase()}: ${attacks.length} attacks are contained`, async () => {
       await runAll(place, attacks);
     });
@@ -93,6 +96,7 @@ function judge(ran: Ran, ending: Ending): void {
       }
       break;
     case 'open':
+    case 'unrun':
       break;
   }
 }

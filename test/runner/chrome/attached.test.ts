@@ -51,7 +51,7 @@ function openBetween() {
       answer = listener;
     },
     write(message) {
-      const { id, method } = JSON.parse(message) as { id: number; method: string };
+      const { id, method } = JSON.parse(message.toString()) as { id: number; method: string };
       asked.push(method);
       const said = JSON.stringify({ id, error: { message: REFUSAL } });
       queueMicrotask(() => answer(Buffer.from(said))); // before any timer

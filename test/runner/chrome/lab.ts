@@ -14,6 +14,7 @@ import { openLog } from '../../../proto/log.ts';
 import { findChrome } from '../../../runner/chrome/find.ts';
 import { type Chrome, launchChrome } from '../../../runner/chrome/launch.ts';
 import { openRelay, type Relay } from '../../../runner/chrome/relay.ts';
+import type { Tap } from '../../../runner/chrome/tap.ts';
 import { canNest } from '../../../runner/jail/bwrap.ts';
 import { type Egress, openEgress } from '../../../runner/jail/egress.ts';
 import { openJail } from '../../../runner/jail/ladder.ts';
@@ -44,13 +45,13 @@ type LaunchOne = {
   isBackground?: boolean;
   ignoreCertificateErrors?: boolean;
   /** bwrap when not said. */
-  sandbox?: 'bwrap' | 'landlock';
+  sandbox?: 'bwrap' | 'landlock' | 'none';
 };
 
-export async function openLab(options: Omit<LaunchOne, 'runDir'>): Promise<Lab> {
+export async function openLab(options: Omit<LaunchOne, 'runDir'> & { tap?: Tap }): Promise<Lab> {
   const runDir = mkdtempSync(join(tmpdir(), 'tabern-lab-'));
   const chrome = await launchOne({ runDir, ...options });
-  const relay = openRelay(chrome, { log });
+  const relay = openRelay(chrome, { log, tap: options.tap });
   const door = createServer();
   door.on('upgrade', relay.serve);
   const asked: string[] = [];
@@ -95,7 +96,7 @@ export async function launchOne(options: LaunchOne): Promise<Chrome> {
       ...(program === undefined ? {} : { program }),
       ...(system === undefined ? {} : { system }),
     }),
-    egress: egress ?? openEgress({ allow: cidrList(allow), log }),
+    egress: egress ?? openEgress({ allow: cidrList(allow), log, isBrowser: true }),
     runDir,
     log,
     ...(profileDir === undefined ? {} : { profileDir }),

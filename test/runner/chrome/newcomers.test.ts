@@ -10,7 +10,7 @@ function openWatch() {
   const watch = watcher({
     own: (id, parent, target) => told.push(`own ${id} below ${parent} ${target?.targetId}`),
     disown: (id) => told.push(`disown ${id}`),
-    made: (id) => told.push(`made ${id}`),
+    made: (id) => void (id && told.push(`made ${id}`)),
   });
   const heard = (text: string): void => watch.heard(Buffer.from(text), 'root');
   return { told, watch, heard };

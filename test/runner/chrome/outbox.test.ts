@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket, WebSocketServer } from 'ws';
 import { openOutbox } from '../../../runner/chrome/outbox.ts';
+import { openPauses } from '../../../runner/chrome/pauses.ts';
 import { until } from '../../support/poll.ts';
 import { log } from './lab.ts';
 
@@ -30,7 +31,7 @@ async function openLab() {
   client.on('message', (message) => void heard.push(String(message)));
   const [{ socket, wire }] = await Promise.all([taken.promise, once(client, 'open')]);
   const pipe = { pause: () => undefined, resume: () => undefined } as never;
-  const box = openOutbox({ socket, wire, pipe, log });
+  const box = openOutbox({ socket, wire, pipe, log, reading: openPauses(socket) });
   return {
     ...{ box, socket, wire, heard },
     [Symbol.dispose]() {
@@ -93,6 +94,17 @@ outbox('who closes the socket takes along what waits; later nothing is written',
   box.flush();
   assert.is(wire.bytesWritten, after);
   await until(() => heard.length === 1);
+});
+
+outbox('a client that does not read its answers is not read either', async () => {
+  using lab = await openLab();
+  const { box, socket, wire } = lab;
+  wire.cork(); // as a client that reads nothing
+  const answer = Buffer.alloc(1 << 20, 'x');
+  for (let count = 0; count < 17; count += 1) box.send(answer);
+  await until(() => socket.isPaused);
+  wire.uncork();
+  await until(() => !socket.isPaused);
 });
 
 outbox.run();

@@ -5,9 +5,9 @@ import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Context } from '../../../runner/contexts.ts';
-import { openFilters } from '../../../runner/filters.ts';
 import { type PartsDeps, partsOf } from '../../../runner/parts.ts';
 import { openSession } from '../../../runner/session.ts';
+import { settingsDeps } from '../../../runner/settings.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { launchOne, log } from './lab.ts';
 
@@ -29,7 +29,7 @@ test('what the save of a context has to say still stands in the log', async () =
   const deps = {
     clients: { runners, blobs: {} } as unknown as PartsDeps['clients'],
     ...{ call: {}, leaseId: 'lease', runDir: dir.path, log, now, lost: never, engine: undefined },
-    browsers: { proxy: undefined, filters: openFilters({ lists: [], now }) },
+    browsers: settingsDeps({ proxy: undefined, adLists: [] }),
   };
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson: '', extension: undefined };
   const { open: parts, wanted, warn } = partsOf(work, deps);

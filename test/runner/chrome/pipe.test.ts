@@ -5,7 +5,8 @@ import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPace } from '../../../runner/chrome/pace.ts';
-import { cdpSessionOf, OWN_IDS, openPipe, splitter } from '../../../runner/chrome/pipe.ts';
+import { openPipe } from '../../../runner/chrome/pipe.ts';
+import { cdpSessionOf, splitter } from '../../../runner/chrome/split.ts';
 import { until } from '../../support/poll.ts';
 
 const pipe = suite('runner/chrome/pipe');
@@ -43,7 +44,7 @@ pipe('an answer settles its call, an error rejects it', async () => {
   const { toChrome, fromChrome, pipe } = ends();
   const sent = once(toChrome, 'data');
   const [good, bad] = [pipe.call('A.a', { x: 1 }), pipe.call('B.b').catch(String)];
-  const [one, two] = [OWN_IDS, OWN_IDS + 1];
+  const [one, two] = [1, 2];
   fromChrome.write(`{"id":${two},"error":{"message":"no"}}\0{"id":${one},"result":{"y":2}}\0`);
   assert.equal(await good, { y: 2 });
   assert.match(String(await bad), /no/);
@@ -66,10 +67,16 @@ pipe('the end of Chrome rejects who waits and who comes later', async () => {
 pipe('an answer to a number of a client is not taken for ours', async () => {
   const { fromChrome, pipe } = ends();
   const call = pipe.call('A.a');
-  const gone = '{"error":{"message":"Session with given id not found."}';
+  const gone = '{"error":{"code":-32001,"message":"Session with given id not found."}';
+  const heard: number[] = [];
+  pipe.onUnknownSession((id, raw) => {
+    assert.is(JSON.parse(raw.toString()).id, id);
+    heard.push(id);
+  });
   for (const id of [-1, 0, 1, 2]) fromChrome.write(`${gone},"id":${id}}\0`);
-  fromChrome.write(`{"id":${OWN_IDS},"result":{"y":1}}\0`);
+  fromChrome.write('{"id":1,"result":{"y":1}}\0');
   assert.equal(await call, { y: 1 });
+  assert.equal(heard, [-1, 0, 1, 2]);
 });
 
 for (const [what, message] of [
@@ -157,7 +164,7 @@ pipe(
     assert.is(stops(), 0);
     await hear(`${news}\0`, 2);
     assert.is(stops(), 1);
-    pipe.write('{}');
+    pipe.write(Buffer.from('{}'));
     await hear(`${news}\0`, 3);
     assert.is(stops(), 1, 'an answer is awaited');
     await hear(`{"id":1,"result":{},${SESSION_TAIL}\0`, 4);

@@ -71,7 +71,6 @@ rules('only web URLs are opened, however they are written', () => {
     'view-source:file:///etc/passwd',
     'filesystem:file:///x',
     'javascript:1',
-    'not a url',
   ];
   for (const url of [...open, 'view-source:https://a/']) assert.ok(isOpenUrl(url), url);
   for (const url of closed) assert.not(isOpenUrl(url), url);
@@ -84,6 +83,16 @@ rules('only web URLs are opened, however they are written', () => {
     assert.is(judge(method, { url: 'http://a' }).kind, 'allow', method);
   }
   assert.is(judge('Target.createTarget', { url: '' }).kind, 'allow');
+});
+
+rules('Chrome itself answers what is no URL, unless its parser might find a closed scheme', () => {
+  for (const url of ['not a url', '//x', 'http://[', '', ' HTTP://[', '/etc/passwd', 'a b']) {
+    assert.is(judge('Page.navigate', { url }).kind, 'allow', url);
+  }
+  for (const url of ['file://[', ' \u0001fi\tle://[', 'chrome://[', 'FILE://a b/']) {
+    assert.not(URL.canParse(url), url);
+    assert.is(judge('Page.navigate', { url }).kind, 'refuse', url);
+  }
 });
 
 rules('downloads go to the session directory', () => {
@@ -112,14 +121,25 @@ rules('sessions are flat', () => {
 
 rules('a client detaches its own sessions only', () => {
   assert.is(judge('Target.detachFromTarget', { sessionId: 'mine' }).kind, 'allow');
-  assert.is(judge('Target.detachFromTarget', { sessionId: 'other' }).kind, 'refuse');
+  const other = judge('Target.detachFromTarget', { sessionId: 'other' });
+  assert.equal(other, { kind: 'refuse', code: -32602, why: 'No session with given id' });
 });
 
-rules('no browser context has a proxy of its own', () => {
-  assert.is(judge('Target.createBrowserContext', { disposeOnDetach: true }).kind, 'allow');
+rules('the proxy of a browser context is a route, and never Chrome’s', () => {
+  const made = judge('Target.createBrowserContext', {
+    disposeOnDetach: true,
+    proxyServer: 'socks5://u:s@p.test',
+    proxyBypassList: 'a.test',
+  });
+  assert.is(made.kind, 'proxied');
+  const { command, route } = made as Extract<Verdict, { kind: 'proxied' }>;
+  assert.equal(command.params, { disposeOnDetach: true });
+  assert.is(route.via?.host, 'p.test');
   for (const params of [{ proxyServer: 'direct://' }, { proxyBypassList: '*' }]) {
-    assert.is(judge('Target.createBrowserContext', params).kind, 'refuse');
+    assert.equal(paramsOf(judge('Target.createBrowserContext', params)), {});
   }
+  assert.is(judge('Target.createBrowserContext', { disposeOnDetach: true }).kind, 'allow');
+  assert.is(judge('Target.createBrowserContext', { proxyServer: 'ftp://p' }).kind, 'refuse');
 });
 
 rules('a page is given uploads by the name that clients know', () => {

@@ -138,6 +138,8 @@ profile('caches, locks, links and pipes stay out, and what is written is private
     'Default/Service Worker/CacheStorage/a/index': 's',
     'Default/b.tmp': 'x',
     'Crashpad/a': 'x',
+    'NativeMessagingHosts/host.json': '{"path":"/bin/sh"}',
+    'External Extensions/id.json': '{"external_crx":"/data/profile/a.crx"}',
     SingletonLock: 'x',
   });
   await symlink('/etc/passwd', join(from, 'Default', 'link'));

@@ -46,7 +46,8 @@ export async function openRaw(url: string): Promise<Raw> {
     async attach() {
       const { targetInfos } = await call('Target.getTargets');
       const [page] = targetInfos as { targetId: string }[];
-      const { sessionId } = await call('Target.attachToTarget', { targetId: page?.targetId });
+      const params = { targetId: page?.targetId, flatten: true };
+      const { sessionId } = await call('Target.attachToTarget', params);
       return String(sessionId);
     },
   };

@@ -36,16 +36,18 @@ relay(
     const page = await firstPage(browser);
     const hosts = ['127.0.0.1', 'localhost', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '0x7f.1'];
     for (const host of hosts) {
-      const response = await page.goto(`http://${host}:${port}/`);
-      assert.is(response?.status(), 403, host);
+      const said = await page.goto(`http://${host}:${port}/`).then(() => 'a page', String);
+      assert.match(said, 'net::ERR_ADDRESS_UNREACHABLE', host);
     }
-    const fetched = `fetch('${lab.siteUrl}/fetched', { mode: 'no-cors' }).then((r) => r.type)`;
-    await page.evaluate(fetched); // opaque either way: what counts is that the site was not asked
+    const init = "{ mode: 'no-cors' }";
+    const other = await page.context().newPage(); // in the first one an error page may still come
+    const fetched = `fetch('${lab.siteUrl}/fetched', ${init}).then((r) => r.type, String)`;
+    assert.is(await other.evaluate(fetched), 'TypeError: Failed to fetch');
     const socket = `new Promise((done) => {
     const socket = new WebSocket('${lab.siteUrl.replace('http', 'ws')}/socket');
     socket.onopen = () => done('open'); socket.onerror = () => done('error');
   })`;
-    assert.is(await page.evaluate(socket), 'error');
+    assert.is(await other.evaluate(socket), 'error');
     assert.equal(lab.asked, []);
     await browser.close();
   },
@@ -56,8 +58,9 @@ relay('an open page cannot redirect or reach to a closed address', async () => {
   const { port } = new URL(lab.siteUrl);
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = await firstPage(browser);
-  const response = await page.goto(`${lab.siteUrl}/to?url=http://127.0.0.2:${port}/closed`);
-  assert.is(response?.status(), 403);
+  const other = await browser.newPage();
+  const going = other.goto(`${lab.siteUrl}/to?url=http://127.0.0.2:${port}/closed`);
+  assert.match(await going.then(() => 'a page', String), 'net::ERR_ADDRESS_UNREACHABLE');
   await page.goto(lab.siteUrl);
   const socket = `new Promise((done) => {
     const socket = new WebSocket('${lab.siteUrl.replace('http', 'ws')}/socket');
@@ -79,8 +82,6 @@ relay('files, inner pages and process commands are refused', async () => {
   for (const method of ['Browser.crash', 'SystemInfo.getInfo', 'Browser.getBrowserCommandLine']) {
     await assertRejects(cdp.send(method as 'Browser.crash'), /not available/, method);
   }
-  const proxied = cdp.send('Target.createBrowserContext', { proxyServer: 'direct://' });
-  await assertRejects(proxied, /egress/, 'createBrowserContext');
   await page.setContent('<input type=file>');
   const chosen = page.locator('input').setInputFiles('/etc/hostname');
   await chosen; // Playwright sends the bytes of its own file: fine
@@ -115,7 +116,7 @@ relay('two clients at once see their own sessions only', async () => {
   const stranger = await two.call('Runtime.enable', {}, sessionId).catch(String);
   assert.match(String(stranger), /Session with given id not found/);
   const detach = await two.call('Target.detachFromTarget', { sessionId }).catch(String);
-  assert.match(String(detach), /not your session/);
+  assert.match(String(detach), /No session with given id/);
   const sum = await one.call('Runtime.evaluate', { expression: '1 + 1' }, sessionId);
   assert.equal((sum['result'] as { value: number }).value, 2);
   assert.ok(one.said.some((text) => text.includes(sessionId)));
@@ -126,30 +127,6 @@ relay('two clients at once see their own sessions only', async () => {
   await two.call('Browser.getVersion'); // the browser is still there for the other
   two.socket.close();
   await two.closed;
-});
-
-relay('messages that are not commands are answered with an error', async () => {
-  await using lab = await openLab({ allow: [] });
-  const raw = await openRaw(lab.connectUrl);
-  const own = `{"id":${2 ** 30},"method":"Browser.getVersion"}`; // numbers of the relay itself
-  const deep = `{"id":1,"method":"a","params":{"a":${'['.repeat(1e4)}${']'.repeat(1e4)}}}`;
-  const wrong = [
-    deep,
-    '',
-    '[]',
-    '{"id":"1","method":"Browser.getVersion"}',
-    '{"id":1}',
-    'null',
-    own,
-  ];
-  for (const text of wrong) {
-    const before = raw.said.length;
-    raw.socket.send(text);
-    await until(() => raw.said.length > before, 'an answer');
-    assert.match(raw.said.at(-1) ?? '', /-32600/);
-  }
-  raw.socket.close();
-  await raw.closed;
 });
 
 relay('a closed relay ends its clients with its code and takes no more', async () => {

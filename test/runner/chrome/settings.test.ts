@@ -59,6 +59,21 @@ for (const [name, launch] of ENGINES) {
     await client.close();
   });
 
+  settings(`${name}: the screen is as large as the window, whatever the viewport`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.1/32'], ...launch });
+    const { client, first, attached } = await openClient(lab.connectUrl);
+    const page = await attached(first);
+    const holds = () =>
+      page.value('screen.availWidth >= outerWidth && screen.availHeight >= outerHeight');
+    const size = () => page.value('JSON.stringify([innerWidth, innerHeight])');
+    assert.equal([await size(), await holds()], ['[1280,800]', true]);
+    const [width, height] = [1600, 1300];
+    await setViewport(lab.chrome, await openPages(lab.chrome), { width, height });
+    await until(async () => (await size()) === `[${width},${height}]`);
+    assert.is(await holds(), true);
+    await client.close();
+  });
+
   settings(`${name}: a popup keeps the size that its page gave it`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.1/32'], ...launch });
     await setViewport(lab.chrome, await openPages(lab.chrome), { width: 1000, height: 700 });
@@ -70,8 +85,9 @@ for (const [name, launch] of ENGINES) {
     const isPopup = ({ targetId }: { targetId: string }) => !before.has(targetId);
     const { targetId } = await until(async () => (await targetsOf(client)).find(isPopup));
     const popup = await attached(targetId);
-    // Chromium gives windows of its own choice, 800 x 600, whatever a page asks for
-    const own = name === 'chromium' ? 800 : 640;
+    // Chromium gives every window the size of its command line, whatever a page asks for: such a
+    // popup has the viewport of the pages
+    const own = name === 'chromium' ? 1000 : 640;
     await until(async () => (await popup.value('innerWidth')) === own);
     // a page that opens later has its size, and the popup still has its own
     const later = await attached(

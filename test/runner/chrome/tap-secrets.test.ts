@@ -46,6 +46,21 @@ for (const [method, params, result] of SECRETS) {
   });
 }
 
+test('of more headers than are remembered, events show none', () => {
+  const { tap, logged } = openBench();
+  const session = tap.session(0);
+  for (const first of [0, 60]) {
+    const names = Array.from({ length: 60 }, (_, at) => [`x-own-${first + at}`, 'hidden']);
+    const params = { headers: Object.fromEntries(names) };
+    ask(session, { id: 1, method: 'Network.setExtraHTTPHeaders', params });
+    say(session, '{"id":1,"result":{}}');
+  }
+  const request = { url: 'http://a/', headers: { 'x-own-3': 'hidden', 'x-own-119': 'hidden' } };
+  const event = { method: 'Network.requestWillBeSent', params: { request } };
+  say(session, JSON.stringify(event).slice(0, -1) + TAIL);
+  assert.not(logged().some(({ line }) => line.includes('"hidden"') || line.includes('hidden\\"')));
+});
+
 test('a request of a page shows neither its credentials nor its body', () => {
   const { tap, logged } = openBench();
   const session = tap.session(0);

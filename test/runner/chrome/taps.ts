@@ -1,7 +1,7 @@
 /** A tap by itself, what is said past it, and what stands in the log then. */
 import * as assert from 'uvu/assert';
 import { SessionLog } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
-import { parseCommand } from '../../../runner/chrome/commands.ts';
+import { paramsOf, readMessage } from '../../../runner/chrome/commands.ts';
 import { openTap, type TappedSession } from '../../../runner/chrome/tap.ts';
 import { lineOf } from '../../../runner/chrome/tap-lines.ts';
 
@@ -18,8 +18,10 @@ export function openBench() {
   const pageIdOf = (id: string): number => (id === 'first' ? 0 : 1);
   const onReady = (count: number, bytes: number): void => void told.push([count, bytes]);
   const tap = openTap({ secretHeaders, pageIdOf, onReady });
+  const lines = (): string[] =>
+    tap.take(10_000, 1 << 30).map((entry) => lineOf(entry, SESSION, secretHeaders));
   return {
-    ...{ tap, told },
+    ...{ tap, told, lines },
     logged(): Logged[] {
       return tap.take(10_000, 1 << 30).map((entry) => {
         const line = lineOf(entry, SESSION, secretHeaders);
@@ -35,9 +37,15 @@ export function openBench() {
 
 /** A command of a client. */
 export function ask(session: TappedSession, message: object, at = 1): void {
-  const text = JSON.stringify(message);
-  const command = parseCommand(text);
-  if (command) session.command(command, text, at);
+  askText(session, JSON.stringify(message), at);
+}
+
+export function askText(session: TappedSession, message: string, at = 1): void {
+  const text = Buffer.from(message);
+  const read = readMessage(text);
+  if ('error' in read) throw new Error(read.error.message);
+  const { id, method, params } = read;
+  session.command({ id, method, ...paramsOf(read) }, { text, params }, at);
 }
 
 /** What Chrome says to it. */

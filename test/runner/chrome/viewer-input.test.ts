@@ -17,7 +17,7 @@ const KEY = {
 const TOUCH = { type: 'touch', event: 'start', points: [{ x: 1, y: 2, id: 0 }], modifiers: 0 };
 
 function read(message: unknown): Said | undefined {
-  return readMessage(JSON.stringify(message));
+  return readMessage(Buffer.from(JSON.stringify(message)));
 }
 
 function commandOf(message: unknown): { method: string; params: Record<string, unknown> } {
@@ -83,6 +83,7 @@ test('a field that is missing, of another type, or out of bounds is no message',
     ],
     { ...TOUCH, points: [{ x: 1, y: 2 }] },
     { ...TOUCH, points: Array.from({ length: 17 }, () => ({ x: 1, y: 2, id: 0 })) },
+    { type: 'ack', more: Array.from({ length: 200 }, () => 0) },
     ...[{ type: 'history', by: 2 }, { type: 'tab' }, { type: 'text' }, { type: 'navigate' }],
     ...[
       { type: 'dialog', accept: 1, text: '' },
@@ -93,7 +94,7 @@ test('a field that is missing, of another type, or out of bounds is no message',
   ];
   for (const message of wrong) assert.is(read(message), undefined, JSON.stringify(message));
   for (const text of ['', '{', 'ack', '{"type":"mouse","x":1e999}']) {
-    assert.is(readMessage(text), undefined, text);
+    assert.is(readMessage(Buffer.from(text)), undefined, text);
   }
 });
 

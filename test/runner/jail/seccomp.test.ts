@@ -63,7 +63,7 @@ const ROWS: [string, Syscall, number[], [number, number, number, number]][] = [
   ['a TCP socket of v6', 'socket', [10, 1, 6], [0, 0, 0, 0]],
   ['a UDP socket', 'socket', [2, 2, 0], [0, 0, 0, EAFNOSUPPORT]],
   ['an MPTCP socket', 'socket', [2, 1, 262], [0, 0, 0, EAFNOSUPPORT]],
-  ['netlink', 'socket', [16, 3, 0], [0, 0, 0, EAFNOSUPPORT]],
+  ['netlink', 'socket', [16, 3, 0], [0, 0, EAFNOSUPPORT, EAFNOSUPPORT]],
   ['vsock', 'socket', [VSOCK, 1, 0], Array(4).fill(EAFNOSUPPORT) as [0, 0, 0, 0]],
   ['typing into a terminal', 'ioctl', [0, 0x5412], [EPERM, EPERM, EPERM, EPERM]],
   ['asking for a window size', 'ioctl', [0, 0x5413], [0, 0, 0, 0]],

@@ -119,9 +119,22 @@ export const browser: readonly Attack[] = [
   {
     name: 'leave its proxy',
     body: `${CDP}
-      const without = (params) => () => call('Target.createBrowserContext', params);
-      return done(await all({ direct: without({ proxyServer: 'direct://' }),
-        bypass: without({ proxyBypassList: '*' }) }));`,
+      const site = 'http://127.0.0.1:' + params.port;
+      const inside = (how) => async () => {
+        const { browserContextId } = await call('Target.createBrowserContext', how);
+        const blank = { url: 'about:blank', browserContextId };
+        const { targetId } = await call('Target.createTarget', blank);
+        const { sessionId } = await call('Target.attachToTarget', { targetId, flatten: true });
+        const expression = "fetch('" + site + "', { mode: 'no-cors' }).then(() => 'an answer')";
+        const asked = { expression, awaitPromise: true, returnByValue: true };
+        const { result, exceptionDetails } = await call('Runtime.evaluate', asked, sessionId);
+        if (exceptionDetails) throw new Error(exceptionDetails.exception?.description);
+        return result.value;
+      };
+      return done(await all({ direct: inside({ proxyServer: 'direct://' }),
+        bypass: inside({ proxyBypassList: '*' }),
+        loopback: inside({ proxyServer: site }),
+        both: inside({ proxyServer: site, proxyBypassList: '127.0.0.1' }) }));`,
     ending: refused,
   },
 ];

@@ -1,0 +1,55 @@
+/**
+ * `tabern try [url]`: one session from start to end. Prints the title of a page and the link of the
+ * live view; without a terminal, where nobody can press Enter, the session is released at once.
+ */
+import { once } from 'node:events';
+import { ConfigError } from '../../proto/env.ts';
+import { visit } from '../chrome/visit.ts';
+import { openApi, plain } from './api.ts';
+import { type Cli, CliError, type Options, runCli } from './config.ts';
+
+/** Needs no network. */
+const OWN_PAGE = `data:text/html,${encodeURIComponent(
+  '<title>tabern works</title><h1>tabern works</h1><p>This page is in a browser of your own.',
+)}`;
+/** In seconds: of a session that is forgotten. Ours. */
+const TIMEOUT_S = 900;
+
+export function run(url: string | undefined, options: Options): Promise<number> {
+  const { stdin } = process;
+  const looked = async (cli: Cli) => {
+    if (!stdin.isTTY) return;
+    cli.say('press Enter to end the session');
+    await once(stdin, 'data');
+    stdin.unref();
+  };
+  return runCli(options, (cli) => tryOut(url, cli, looked));
+}
+
+/** `looked` settles when the session may end. */
+export async function tryOut(
+  url: string | undefined,
+  cli: Cli,
+  looked: (cli: Cli) => Promise<void>,
+): Promise<number> {
+  if (url !== undefined && !URL.canParse(url)) {
+    throw new ConfigError('the page must be a whole URL, such as https://example.org/');
+  }
+  const api = openApi(cli);
+  const session = await api.post('/v1/sessions', { timeout: TIMEOUT_S });
+  const path = `/v1/sessions/${encodeURIComponent(String(session['id']))}`;
+  cli.say(`session ${plain(session['id'])}`);
+  try {
+    const page = await visit(String(session['connectUrl']), url ?? OWN_PAGE).catch((error) => {
+      throw new CliError(`the page cannot be opened: ${plain((error as Error).message)}`);
+    });
+    cli.print(plain(page.title));
+    const { debuggerFullscreenUrl } = await api.get(`${path}/debug`);
+    cli.print(plain(debuggerFullscreenUrl));
+    await looked(cli);
+    await page.close();
+  } finally {
+    await api.post(path, { status: 'REQUEST_RELEASE' });
+  }
+  return 0;
+}

@@ -1,0 +1,47 @@
+/**
+ * The process whose disk loses its power, for power-stored.test.ts. It says `begun`, then a line
+ * for each thing that it was promised; it ends by SIGKILL only.
+ */
+import { createReadStream, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { restoreBackup } from '../../core/backup/restore.ts';
+import { openBlobFiles } from '../../core/blobs/files.ts';
+import { newId } from '../../core/ids.ts';
+import { openDatabase } from '../../core/store/sqlite/open.ts';
+import { openStore } from '../../core/store/thread.ts';
+
+const [what = '', dir = '', ...rest] = process.argv.slice(2);
+const CONTENT_BYTES = 100_000;
+const say = (line: string) => void writeSync(1, `${line}\n`);
+
+setInterval(() => {}, 60_000);
+say('begun');
+switch (what) {
+  case 'restore':
+    await restoreBackup({ bytes: createReadStream(rest[0] ?? ''), dataDir: dir });
+    say('restored');
+    break;
+  case 'migrate':
+    openDatabase({ dir, durability: 'full' });
+    say('migrated');
+    break;
+  case 'save':
+    await save(rest[0] ?? '', rest[1] ?? '');
+}
+
+/** A context's content again and again, as core takes it from a runner. */
+async function save(projectId: string, contextId: string): Promise<void> {
+  const store = await openStore({ dir, durability: 'full', onFatal: () => process.exit(70) });
+  const files = await openBlobFiles(join(dir, 'blobs'));
+  for (let n = 0; ; n += 1) {
+    const [id, createdAt] = [newId(), Date.now()];
+    const bytes = Buffer.alloc(CONTENT_BYTES, n);
+    const written = await files.write(id, [bytes] as never, CONTENT_BYTES);
+    await store.addBlob({ id, projectId, kind: 'CONTEXT', ...written, createdAt });
+    const at = Date.now();
+    const saved = await store.replaceContext({ id: contextId, projectId, blobId: id, at });
+
+    if (saved.outcome === 'refused') throw new Error(saved.outcome);
+    say(id);
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * power-loss: a restore and a migration are there whole, or have not begun; a context has the
+ * content that was acknowledged last, or a later one, whole. Each by a process on a disk of its
+ * own; the power goes after an acknowledgement, and at odd moments before one.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import Sqlite from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../core/ids.ts';
+import { openSealer } from '../../core/seal.ts';
+import { inspect } from '../../core/store/sqlite/inspect.ts';
+import { openDatabase } from '../../core/store/sqlite/open.ts';
+import { must } from '../../proto/must.ts';
+import { boot } from '../core/boot.ts';
+import { ENGINES, openBench, T0 } from '../core/engines.ts';
+import { until } from '../support/poll.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { type Disk, hasDisks, openDisk } from './disk.ts';
+
+const power = suite('power-stored');
+const CHILD = fileURLToPath(new URL('./power-child.ts', import.meta.url));
+const RELEASE = join(import.meta.dirname, '../core/upgrade/0.1.0.sql');
+/** In milliseconds after the process has begun; undefined: once it says that it is done. */
+const MOMENTS = [undefined, 10, 60] as const;
+const SAVES_MIN = 30;
+
+/** Runs the child until then, takes the power, and gives what the child said before. */
+async function lost(
+  disk: Disk,
+  args: string[],
+  when: (lines: string[]) => boolean | Promise<boolean>,
+): Promise<string[]> {
+  const child = spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await using _ = { [Symbol.asyncDispose]: () => ended(child) };
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk;
+  });
+  const lines = () => text.split('\n').slice(0, -1);
+  await until(() => when(lines()));
+  const said = lines(); // what is said from here on may be of a disk that is gone
+  disk.losePower();
+  await ended(child);
+  disk.mountAgain();
+  return said.slice(1);
+}
+
+function at(moment: number | undefined) {
+  return async (lines: string[]) => {
+    if (moment === undefined) return lines.length > 1;
+    if (lines.length === 0) return false;
+    await sleep(moment);
+    return true;
+  };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'close');
+}
+
+/** What is wrong with a data directory: its database, its files, its key. */
+function problemsOf(dataDir: string): string[] {
+  const { problems, blobs, masterKeyCheck } = inspect(join(dataDir, 'tabern.db'));
+  const damaged = blobs.filter(({ id, sha256 }) => hashOf(join(dataDir, 'blobs', id)) !== sha256);
+  openSealer(join(dataDir, 'keys', 'master.key'), masterKeyCheck);
+  return [...problems, ...damaged.map(({ id }) => `blob ${id}`)];
+}
+
+function hashOf(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+async function backupIn(dir: string): Promise<string> {
+  await using app = await boot();
+  for (let n = 0; n < 20; n += 1) await app.upload(`archive ${n} `.repeat(5_000));
+  const { operators } = app.clients;
+  const chunks: Buffer[] = [];
+  for await (const { part } of operators.createBackup({ withMasterKey: true }, app.asOperator)) {
+    if (part?.$case === 'chunk') chunks.push(Buffer.from(part.value));
+  }
+  writeFileSync(join(dir, 'backup.tar'), Buffer.concat(chunks));
+  return join(dir, 'backup.tar');
+}
+
+power('a restore, a migration and saves, without a loss of power', async () => {
+  await using dir = tempDirectory(); // also where no disk can be had
+  const dataDir = join(dir.path, 'data');
+  const child = spawn(process.execPath, [CHILD, 'restore', dataDir, await backupIn(dir.path)]);
+  await using _ = { [Symbol.asyncDispose]: () => ended(child) };
+  await until(() => existsSync(join(dataDir, 'tabern.db')));
+  assert.equal(problemsOf(dataDir), []);
+});
+
+for (const moment of hasDisks() ? MOMENTS : []) {
+  const when = moment === undefined ? 'when it is done' : `after ${moment} ms`;
+  power(`power-loss: a restore ${when} is whole, or core does not take it for one`, async () => {
+    await using dir = tempDirectory();
+    const tar = await backupIn(dir.path);
+    await using disk = openDisk();
+    const dataDir = join(disk.path, 'restored');
+    const said = await lost(disk, ['restore', dataDir, tar], at(moment));
+    if (said.includes('restored')) assert.ok(existsSync(join(dataDir, 'tabern.db')));
+    if (existsSync(join(dataDir, 'tabern.db'))) assert.equal(problemsOf(dataDir), []);
+  });
+
+  power(`power-loss: a migration ${when} is done or not begun, step by step`, async () => {
+    await using disk = openDisk();
+    const dir = join(disk.path, 'data');
+    mkdirSync(dir);
+    const before = new Sqlite(join(dir, 'tabern.db'));
+    before.exec(readFileSync(RELEASE, 'utf8'));
+    const count = (db: Sqlite.Database) =>
+      db
+        .prepare('SELECT (SELECT COUNT(*) FROM sessions), (SELECT COUNT(*) FROM blobs)')
+        .raw()
+        .get();
+    const rows = count(before);
+    const steps = 'SELECT number FROM migrations ORDER BY number';
+    const done = before.prepare(steps).pluck().all();
+    before.close();
+    disk.sync();
+    const said = await lost(disk, ['migrate', dir], at(moment));
+    const left = new Sqlite(join(dir, 'tabern.db'));
+    const now = left.prepare(steps).pluck().all();
+    left.close();
+    assert.equal(now.slice(0, done.length), done);
+    if (said.includes('migrated')) assert.ok(now.length > done.length, 'it was acknowledged');
+    const { db, close } = openDatabase({ dir, durability: 'full' });
+    assert.is(db.pragma('integrity_check', { simple: true }), 'ok');
+    assert.equal(count(db), rows);
+    close();
+  });
+}
+
+if (hasDisks()) {
+  power('power-loss: a context has what was acknowledged last, or later, whole', async () => {
+    await using bench = await openBench(must(ENGINES[0], 'engine'));
+    const projectId = await bench.project('p');
+    const [id, pairId] = [newId(), newId()];
+    const pair = { publicKey: 'public', privateKey: Buffer.from('sealed'), at: T0 };
+    await bench.store.addKeyPair({ ...pair, id: pairId });
+    await bench.store.createContext({ id, projectId, name: null, nameKey: null, at: T0 });
+    await bench.store.close();
+    await using disk = openDisk();
+    const dir = join(disk.path, 'data');
+    cpSync(bench.dir, dir, { recursive: true });
+    disk.sync();
+    const saved = await lost(disk, ['save', dir, projectId, id], (lines) => {
+      return lines.length > SAVES_MIN;
+    });
+    const db = new Sqlite(join(dir, 'tabern.db'));
+    const content = db.prepare('SELECT blob_id FROM contexts WHERE id = ?').pluck().get(id);
+    const row = db.prepare('SELECT sha256 FROM blobs WHERE id = ?').pluck().get(content);
+    db.close();
+    // ids have their times in them: a later one is a save that was not acknowledged any more
+    assert.ok(String(content) >= must(saved.at(-1), 'a save'), `${content} of ${saved.at(-1)}`);
+    assert.is(hashOf(join(dir, 'blobs', String(content))), row);
+  });
+}
+
+power.run();

@@ -1,0 +1,115 @@
+/**
+ * A runner that is stalled, not dead: its main thread blocks for longer than a lease, blocks for
+ * good, or the whole process is stopped and continued.
+ */
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WebSocket } from 'ws';
+import { until } from '../support/poll.ts';
+import { familyOf, stillRunning } from '../support/processes.ts';
+import { boot, type Stack } from '../support/stack.ts';
+import { tempDirectory } from '../support/temp.ts';
+
+const test = suite('faults/stalled-runner');
+const PRELOAD = fileURLToPath(new URL('../support/stall-preload.ts', import.meta.url));
+const LAUNCHER = fileURLToPath(new URL('../../gateway/tabern.js', import.meta.url));
+const LEASE_MS = 3_000;
+/** Far above any stall that a test waits for. */
+const FOR_GOOD_MS = 3_600_000;
+
+type Session = { id: string; status: string; connectUrl: string };
+
+async function openScene() {
+  await using opened = new AsyncDisposableStack();
+  const file = join(opened.use(tempDirectory()).path, 'stall');
+  const env = { TABERN_TEST_STALL: file, TABERN_LEASE_MS: String(LEASE_MS) };
+  const command = [process.execPath, '--import', PRELOAD, LAUNCHER] as const;
+  const stack = opened.use(await boot({ command, env }));
+  const kept = opened.move();
+  return {
+    stack,
+    /** Resolves when the main thread of the runner is blocked. */
+    async stall(ms: number): Promise<void> {
+      writeFileSync(file, String(ms));
+      process.kill(await stack.runnerPid(), 'SIGUSR2');
+      await until(() => !existsSync(file));
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+const create = (stack: Stack, json: object = { keepAlive: true }) =>
+  stack.call<Session>('/v1/sessions', { json });
+const read = (stack: Stack, { id }: Session) => stack.call<Session>(`/v1/sessions/${id}`);
+
+async function connect({ connectUrl }: Session): Promise<WebSocket> {
+  const client = new WebSocket(connectUrl);
+  await once(client, 'open');
+  return client;
+}
+
+async function roundTrip(client: WebSocket): Promise<string> {
+  client.send('{"id":1,"method":"Browser.getVersion"}');
+  const closed = once(client, 'close').then(() => ['closed']);
+  const [answer] = await Promise.race([once(client, 'message'), closed]);
+  return String(answer);
+}
+
+test('sessions outlive a main thread that blocks for longer than their leases', async () => {
+  await using scene = await openScene();
+  const { stack, stall } = scene;
+  const sessions = [await create(stack), await create(stack)] as const;
+  const client = await connect(sessions[0]);
+  await roundTrip(client);
+  await stall(3 * LEASE_MS);
+  assert.match(await roundTrip(client), /"product"/); // answered when the stall is over
+  for (const session of sessions) assert.is((await read(stack, session)).status, 'RUNNING');
+  assert.not.match(stack.logs(), /lease is lost|work was lost/);
+  client.close();
+});
+
+test('a main thread that blocks for good ends the process, and another runner starts', async () => {
+  await using scene = await openScene();
+  const { stack, stall } = scene;
+  const session = await create(stack);
+  const pid = await stack.runnerPid();
+  const family = familyOf(pid);
+  await stall(FOR_GOOD_MS);
+  await until(() => stillRunning(family).length === 0, 180_000);
+  assert.match(stack.logs(), /the main thread is blocked/);
+  assert.is.not(await stack.runnerPid(), pid);
+  await until(async () => (await read(stack, session)).status === 'ERROR');
+  assert.is((await until(() => create(stack).catch(() => undefined))).status, 'RUNNING');
+});
+
+test('a runner that was stopped for longer than its leases ends their sessions', async () => {
+  await using scene = await openScene();
+  const { stack } = scene;
+  const { id } = await stack.call<{ id: string }>('/v1/contexts', { json: {} });
+  const settings = { browserSettings: { context: { id, persist: true } } };
+  const session = await create(stack, { ...settings, keepAlive: true });
+  const client = await connect(session);
+  await roundTrip(client);
+  const pid = await stack.runnerPid();
+  const before = await stack.call(`/v1/contexts/${id}`);
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await until(async () => (await read(stack, session)).status === 'ERROR');
+    await pause(LEASE_MS); // core forgot the lease; the runner did not notice yet
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await once(client, 'close'); // its session has ended here, too
+  await until(() => stack.logs().includes('a lease is lost'));
+  assert.is(await stack.runnerPid(), pid, 'the runner itself lives on');
+  assert.is((await read(stack, session)).status, 'ERROR');
+  assert.equal(await stack.call(`/v1/contexts/${id}`), before);
+  assert.is((await create(stack)).status, 'RUNNING');
+});
+
+test.run();

@@ -1,0 +1,3 @@
+import { compareEngine } from './compare.ts';
+
+compareEngine('chromium', '/usr/lib/chromium/chromium');

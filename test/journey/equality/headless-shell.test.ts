@@ -1,0 +1,3 @@
+import { compareEngine } from './compare.ts';
+
+compareEngine('headless-shell', '/usr/lib/chromium/chromium-headless-shell');

@@ -1,0 +1,11 @@
+/**
+ * A runner that neither works nor dies, whatever made it so. Each is run on the whole service:
+ * test/faults/stalled-runner.test.ts.
+ */
+import { type Attack, harmless } from '../attack.ts';
+
+export const stalled = [
+  { name: 'its main thread blocks for longer than a lease', ...harmless },
+  { name: 'its main thread blocks for good', ...harmless },
+  { name: 'it is stopped and continued, when its leases have expired', ...harmless },
+] as const satisfies readonly Attack[];

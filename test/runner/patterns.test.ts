@@ -1,0 +1,52 @@
+/** Patterns of tenants, matched beside the runner's own thread. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openPatterns } from '../../runner/patterns.ts';
+
+const patterns = suite('runner/patterns');
+
+/** Accepted, and slow: most of its program is walked for each character of a host. */
+const SLOW = '(a|a?){0,280}x';
+const hostOf = (n: number) => `${'a'.repeat(240)}${n}.test`;
+
+patterns('a pattern is found anywhere in a host, in any case', async () => {
+  const of = openPatterns().ofSession();
+  assert.is(await of('SHOP\\.').find('my.shop.test'), true);
+  assert.is(await of('^shop').find('my.shop.test'), false);
+});
+
+patterns('a flood of slow matches leaves this thread and other sessions alone', async () => {
+  const { ofSession } = openPatterns();
+  const [slow, plain] = [ofSession()(SLOW), ofSession()('^good')];
+  assert.is(await plain.find('good.test'), true); // the thread runs
+  const before = process.threadCpuUsage();
+  const flood = Array.from({ length: 50 }, (_, n) => slow.find(hostOf(n)));
+  let [isOver, done] = [false, 0];
+  for (const one of flood) void Promise.resolve(one).then(() => (done += 1));
+  const all = Promise.all(flood).then(() => (isOver = true));
+  assert.is(await plain.find('good.example'), true);
+  assert.is(isOver, false, 'the other session had its turn within the flood');
+  assert.ok(done <= 3, `${done} of the flood went first`);
+  assert.ok((await Promise.all(flood)).every((isFound) => isFound === false));
+  await all;
+  const { user, system } = process.threadCpuUsage(before);
+  assert.ok(user + system < 200_000, `${user + system} us of this thread`);
+});
+
+patterns('a verdict is kept by host', async () => {
+  const pattern = openPatterns().ofSession()(SLOW);
+  await pattern.find(hostOf(0));
+  const startedAt = performance.now();
+  for (let n = 0; n < 1_000; n += 1) await pattern.find(hostOf(0));
+  assert.ok(performance.now() - startedAt < 2_000, 'a thousand questions, one match');
+});
+
+patterns('a question that uses too much CPU time fails, and the next one is answered', async () => {
+  const { ofSession } = openPatterns({ questionMaxMs: 1 });
+  const hostile = ofSession()(SLOW);
+  const said = await Promise.resolve(hostile.find(hostOf(1))).catch(String);
+  assert.match(String(said), /too much CPU time/);
+  assert.is(await ofSession()('a').find('a.test'), true);
+});
+
+patterns.run();

@@ -1,0 +1,33 @@
+/** The whole suite names at once what the machine lacks, instead of failing test by test. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { equal, is, match, not } from 'uvu/assert';
+import { installLine, missingPackages } from './support/tools.ts';
+
+const tools = suite('tools');
+const NOWHERE = { path: '/nonexistent', isRoot: false, isCi: false };
+
+tools('a machine without them gets one line, and no test is run', () => {
+  const runner = join(import.meta.dirname, 'run.ts');
+  // without a PATH nothing can be installed either
+  const { status, stdout } = spawnSync(process.execPath, [runner], {
+    env: { PATH: '/nonexistent' },
+    encoding: 'utf8',
+  });
+  is(status, 1);
+  match(stdout, /apt-get install -y --no-install-recommends bubblewrap chromium .*ffmpeg/);
+  not.match(stdout, /passed/);
+});
+
+tools('an ordinary user reads sudo, and is spared what root alone can use', () => {
+  const names = ['bubblewrap', 'chromium', 'chromium-headless-shell', 'ffmpeg'];
+  equal(missingPackages(NOWHERE), names);
+  match(installLine(names, NOWHERE), /^sudo apt-get install /);
+});
+
+tools('the machine that runs the whole suite lacks nothing', () => {
+  equal(missingPackages(), []);
+});
+
+tools.run();
