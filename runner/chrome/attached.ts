@@ -66,14 +66,18 @@ export function openTargetSession(
   const waiters = new Map<number, Waiter>();
   const waiting = new Set<PromiseWithResolvers<Params>>(); // for events
   const listeners = new Map<string, Set<(params: Params) => void>>();
-  let nextId = 1;
   let isOpen = true;
-  pipe.claim(sessionId, (raw) => {
+  const receive = (raw: Buffer): void => {
     const { id, method = '', params, result, error } = JSON.parse(raw.toString()) as Message;
     if (id === undefined) {
       for (const listener of listeners.get(method) ?? []) listener(params ?? {});
     } else if (error) waiters.get(id)?.refuse(error.message);
     else waiters.get(id)?.resolve(result ?? {});
+  };
+  pipe.claim(sessionId, receive);
+  // the session ended before Chrome read a command, and its end is not known here yet
+  const stopListening = pipe.onUnknownSession((id, raw) => {
+    if (waiters.has(id)) receive(raw);
   });
   const on = (method: string, listener: (params: Params) => void): (() => void) => {
     const of = listeners.get(method) ?? new Set();
@@ -84,7 +88,7 @@ export function openTargetSession(
     on,
     async call(method, params = {}, options = {}) {
       if (!isOpen) throw new Error('the target is gone');
-      const id = nextId++;
+      const id = pipe.newId();
       const text = Buffer.from(JSON.stringify({ id, method, params, sessionId }));
       using waiter = openWaiter({ method, write: () => void pipe.write(text) }, options);
       waiters.set(id, waiter);
@@ -113,6 +117,7 @@ export function openTargetSession(
     end() {
       isOpen = false;
       pipe.release(sessionId);
+      stopListening();
       const gone = new Error('the target is gone');
       for (const waiter of [...waiters.values(), ...waiting]) waiter.reject(gone);
     },

@@ -18,8 +18,7 @@ import type { Relayed } from './relay.ts';
 import type { Root } from './roots.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from './split.ts';
 import type { Tap, TappedSession } from './tap.ts';
-import { idOf } from './tap-text.ts';
-import { Unanswered } from './unanswered.ts';
+import { type Asked, UNANSWERED_MAX, Unanswered } from './unanswered.ts';
 
 /** Chrome's answer to a command for a session that is not there: it names no session. */
 const NO_SESSION: ErrorBody = { code: -32001, message: 'Session with given id not found.' };
@@ -28,9 +27,7 @@ const REFUSED = -32000;
 const UNSUPPORTED = 1003;
 
 const CLOSING_BRACE = 0x7d;
-/** `{"id":` begins an answer, `{"method":` an event. */
-const ID_AT = 2;
-const LETTER_I = 0x69;
+const UNHEARD = `Chrome answers none of ${UNANSWERED_MAX} commands: this is the oldest`;
 const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
@@ -40,6 +37,8 @@ export type RelayClient = {
   /** That passed so far, either way. */
   readonly messages: number;
 };
+
+type Sent = Pick<Message, 'id' | 'sessionId'>;
 
 export type ClientOptions = {
   socket: WebSocket;
@@ -54,9 +53,9 @@ export type ClientOptions = {
 
 /** A session of the client; its log when one is kept; what it is a session of. */
 type Owned = {
+  cdpSessionId: string;
   tapped: TappedSession | undefined;
   targetId?: string | undefined;
-  unanswered: Unanswered;
 };
 
 export function openClient(options: ClientOptions): RelayClient {
@@ -66,8 +65,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const reading = openPauses(socket);
   const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
-  /** Of sessions that have ended. */
-  const gone = new Unanswered();
+  const unanswered = new Unanswered<Owned>();
   const beat = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const warned = new Set<string>();
@@ -80,13 +78,11 @@ export function openClient(options: ClientOptions): RelayClient {
     to?.tapped?.said(message, Date.now());
   };
   const own = (id: string, pageId = 0, targetId?: string): void => {
-    const unanswered = new Unanswered();
-    const session: Owned = { tapped: tap?.session(pageId), targetId, unanswered };
+    const session: Owned = { cdpSessionId: id, tapped: tap?.session(pageId), targetId };
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
       watch.heard(raw, id);
-      unanswered.settle(answeredBy(raw));
-      const message = undisguised(raw, chrome.egress.errors);
+      const message = undisguised(unanswered.restore(raw), chrome.egress.errors);
       say(id === rootId ? withoutTail(message) : message, session);
     };
     pipe.claim(id, receive, () => end(1009, TOO_LONG));
@@ -94,8 +90,8 @@ export function openClient(options: ClientOptions): RelayClient {
   const disown = (id: string): void => {
     const session = owned.get(id);
     session?.tapped?.end();
-    if (session !== undefined) gone.addAll(session.unanswered);
     owned.delete(id);
+    watch.ended(id);
     pipe.release(id);
   };
   const watch = watcher({
@@ -114,21 +110,31 @@ export function openClient(options: ClientOptions): RelayClient {
     endSoon(socket);
   };
   /** As Chrome does: on the session that the command names, when there is one. */
-  const answer = ({ id, sessionId }: Message, body: object, to?: Owned): void => {
+  const answer = ({ id, sessionId }: Sent, body: object, to?: Owned): void => {
     const on = to === undefined || sessionId === '' ? {} : { sessionId };
     say(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
   };
-  const pass = (message: Message, command: Command, to: Owned): string => {
-    const { id, params } = command;
+  /** The answer to one of too many cannot be passed on any more. */
+  const giveUp = ({ id, session }: Asked<Owned>): void => {
+    const { cdpSessionId } = session;
+    if (owned.get(cdpSessionId) !== session) return;
+    const sessionId = cdpSessionId === rootId ? '' : cdpSessionId;
+    answer({ id, sessionId }, { error: { code: REFUSED, message: UNHEARD } }, session);
+  };
+  /** Gives the id that Chrome gets. */
+  const pass = (message: Message, command: Command, to: Owned): number => {
+    const { method, params } = command;
     const sessionId = message.sessionId || rootId;
-    const call = watch.sent(command, sessionId);
+    const id = pipe.newId();
+    watch.sent({ id, method }, sessionId);
     tellFront(chrome, command, to.targetId);
-    to.unanswered.add(id);
+    const tooOld = unanswered.add(id, { id: message.id, session: to });
+    if (tooOld !== undefined) giveUp(tooOld);
     const judged = params && { params: Buffer.from(JSON.stringify(params)) };
-    if (pipe.write(written({ ...message, ...judged }, sessionId))) return call;
+    if (pipe.write(written({ ...message, ...judged, id }, sessionId))) return id;
     reading.pause(pipe);
     void pipe.drained().then(() => reading.resume(pipe));
-    return call;
+    return id;
   };
   const fromClient = (text: Buffer): void => {
     messages += 1;
@@ -188,10 +194,10 @@ export function openClient(options: ClientOptions): RelayClient {
   };
   /** Chrome found no session for a command: one had ended before Chrome read the command. */
   const unknownSession = (id: number, raw: Buffer): void => {
-    const isOurs = [gone, ...[...owned.values()].map(({ unanswered }) => unanswered)].some((ids) =>
-      ids.settle(id),
-    );
-    if (isOurs) say(raw);
+    const answer = unanswered.restoreLate(id, raw);
+    if (answer === undefined) return;
+    watch.unknown(id);
+    say(answer);
   };
 
   own(rootId, tap && root.targetId ? tap.pageIdOf(root.targetId) : 0, root.targetId);
@@ -225,11 +231,6 @@ export function openClient(options: ClientOptions): RelayClient {
 function pageOf(tap: Tap, target: TargetInfo | undefined, parent: Owned | undefined): number {
   if (target?.type === 'page') return tap.pageIdOf(target.targetId);
   return target === undefined ? 0 : (parent?.tapped?.pageId ?? 0);
-}
-
-/** The id that Chrome answers; NaN for an event. */
-function answeredBy(raw: Buffer): number {
-  return raw[ID_AT] === LETTER_I ? idOf(raw) : Number.NaN;
 }
 
 /** The client knows no session id of its root. The message is nobody else's, so no copy is made. */

@@ -83,17 +83,17 @@ export function openContextProxies(
 
 export type ContextCreator = {
   /**
-   * `write` sends the command with these params and gives its call's name; undefined when its
-   * client has gone. Rejects when no proxy could be opened.
+   * `write` sends the command with these params and gives the id that Chrome got; undefined when
+   * its client has gone. Rejects when no proxy could be opened.
    */
-  create(route: Route, write: (params: object) => string | undefined): Promise<void>;
-  /** Chrome has answered that call. */
-  made(browserContextId: string | undefined, call: string): void;
+  create(route: Route, write: (params: object) => number | undefined): Promise<void>;
+  /** Chrome has answered that call, or nobody will hear its answer. */
+  made(browserContextId: string | undefined, call: number): void;
 };
 
 /** Of one client: its contexts with a proxy that Chrome has not made yet. */
 export function contextCreator(proxies: ContextProxies): ContextCreator {
-  const coming = new Map<string, ContextProxy>();
+  const coming = new Map<number, ContextProxy>();
   return {
     async create(route, write) {
       const proxy = await proxies.open(route);

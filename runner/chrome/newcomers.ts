@@ -12,40 +12,47 @@ const CREATE = 'Target.createBrowserContext';
 const ANSWER = /^\{"id":(-?\d+),"(result|error)"/;
 const ANSWER_HEAD_BYTES = 40;
 
+type Call = { method: string; cdpSessionId: string };
+
 export type TargetInfo = { targetId: string; type: string };
 
 export type Watcher = {
   own(id: string, parent: string, target: TargetInfo | undefined): void;
   disown(id: string): void;
-  /** `call`: as `sent` gave it. Undefined: Chrome has refused. */
-  made(browserContextId: string | undefined, call: string): void;
+  /** `call`: the id that Chrome got. Undefined: there is none, or nobody will hear of it. */
+  made(browserContextId: string | undefined, call: number): void;
 };
 
 export type Watch = {
   /** Chrome has said this on a session of the client. */
   heard(raw: Buffer, cdpSessionId: string): void;
-  /** The client has said this on a session of its own. Gives a name for this call. */
-  sent(command: Command, cdpSessionId: string): string;
+  /** The client has said this on a session of its own; the id is of this command alone. */
+  sent(command: Pick<Command, 'id' | 'method'>, cdpSessionId: string): void;
+  /** That session is the client's no more, and what it was asked has no answer. */
+  ended(cdpSessionId: string): void;
+  /** Chrome knew no session for the command with that id. */
+  unknown(id: number): void;
   /** Commands whose answer has not come. */
   readonly awaited: number;
 };
 
 export function watcher({ own, disown, made }: Watcher): Watch {
-  /** Method by `session id` of calls on their way: only the answer names what is new. */
-  const awaited = new Map<string, string>();
-  const answered = (raw: Buffer, id: string): void => {
+  /** Calls on their way: only the answer names what is new. */
+  const awaited = new Map<number, Call>();
+  const fail = (id: number): void => {
+    if (awaited.get(id)?.method === CREATE) made(undefined, id);
+    awaited.delete(id);
+  };
+  const answered = (raw: Buffer): void => {
     const [, call, outcome] = ANSWER.exec(raw.toString('latin1', 0, ANSWER_HEAD_BYTES)) ?? [];
-    const name = `${id} ${call}`;
-    const method = awaited.get(name);
-    if (method === undefined) return;
-    awaited.delete(name);
-    if (outcome === 'error') {
-      if (method === CREATE) made(undefined, name);
-      return;
-    }
+    const id = Number(call);
+    const asked = awaited.get(id);
+    if (asked === undefined) return;
+    if (outcome === 'error') fail(id);
+    if (!awaited.delete(id)) return;
     const { sessionId, browserContextId } = membersOf(raw, 'result');
-    if (method === ATTACH) own(String(sessionId), id, undefined);
-    else made(String(browserContextId), name);
+    if (asked.method === ATTACH) own(String(sessionId), asked.cdpSessionId, undefined);
+    else made(String(browserContextId), id);
   };
   return {
     heard(raw, id) {
@@ -54,13 +61,15 @@ export function watcher({ own, disown, made }: Watcher): Watch {
         own(String(sessionId), id, targetInfo as TargetInfo | undefined);
       } else if (startsWith(raw, DETACHED)) {
         disown(String(membersOf(raw, 'params')['sessionId']));
-      } else if (awaited.size > 0) answered(raw, id);
+      } else if (awaited.size > 0) answered(raw);
     },
-    sent({ id, method }, sessionId) {
-      const name = `${sessionId} ${id}`;
-      if (method === ATTACH || method === CREATE) awaited.set(name, method);
-      return name;
+    sent({ id, method }, cdpSessionId) {
+      if (method === ATTACH || method === CREATE) awaited.set(id, { method, cdpSessionId });
     },
+    ended(cdpSessionId) {
+      for (const [id, call] of awaited) if (call.cdpSessionId === cdpSessionId) fail(id);
+    },
+    unknown: fail,
     get awaited() {
       return awaited.size;
     },

@@ -13,11 +13,11 @@ import { cdpSessionOf, NUL, splitter } from './split.ts';
 
 /** Ours: Chrome answers a browser-level command within milliseconds, or, under load, seconds. */
 const CALL_TIMEOUT_MS = 30_000;
-/**
- * Chrome's answer to a command for a session that is not there. It carries no session, and its id
- * may be that of a call of ours, which name no session and so are never answered like that.
- */
+/** Chrome's answer to a command for a session that is not there. It carries no session. */
 const NO_SESSION = -32001;
+/** Of commands on sessions, all of 11 characters; those of the browser itself count from 1. */
+const SESSIONS_ID_MAX = -1_000_000_000;
+const INT32_MIN = -(2 ** 31);
 /** As much as leaves in one buffer; longer messages are not copied. */
 const JOINED_MAX_BYTES = 64 << 10;
 const END = Buffer.from([NUL]);
@@ -29,6 +29,11 @@ export type Pipe = {
    * s.
    */
   call(method: string, params?: object, timeoutMs?: number): Promise<Record<string, unknown>>;
+  /**
+   * For a command that `write` sends: no other command has it, so that Chrome's answer names its
+   * sender also where it names no session.
+   */
+  newId(): number;
   /** Writes one whole message; false when Chrome is behind: wait for `drained`. */
   write(message: Buffer): boolean;
   drained(): Promise<void>;
@@ -77,6 +82,7 @@ export function openPipe(
   const share = openShare();
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   let nextId = 1;
+  let sessionsId = SESSIONS_ID_MAX;
   let isOpen = true;
   let unsaid: Buffer[] = [];
   let unsaidBytes = 0;
@@ -166,6 +172,11 @@ export function openPipe(
       } finally {
         clearTimeout(timer);
       }
+    },
+    newId() {
+      // the range lasts for days of commands without a pause
+      sessionsId = sessionsId === INT32_MIN ? SESSIONS_ID_MAX : sessionsId - 1;
+      return sessionsId;
     },
     write: (message) => !isOpen || put(message),
     async drained() {

@@ -46,7 +46,10 @@ test('what Chrome refuses for another reason rejects as Chrome says', async () =
 function openBetween() {
   const asked: string[] = [];
   let answer: (raw: Buffer) => void = () => undefined;
-  const pipe: Pick<Pipe, 'claim' | 'write' | 'release'> = {
+  let lastId = 0;
+  const pipe: Pick<Pipe, 'claim' | 'write' | 'release' | 'newId' | 'onUnknownSession'> = {
+    newId: () => ++lastId,
+    onUnknownSession: () => () => undefined,
     claim: (_, listener) => {
       answer = listener;
     },

@@ -45,4 +45,27 @@ newcomers('what Chrome refuses makes nothing, and is remembered no longer', () =
   assert.is(watch.awaited, 0);
 });
 
+newcomers('what nobody will hear of is made for nobody', () => {
+  const made: [string | undefined, number][] = [];
+  const ignore = (): void => undefined;
+  const watch = watcher({ own: ignore, disown: ignore, made: (...one) => made.push(one) });
+  const method = 'Target.createBrowserContext';
+  for (const [id, session] of [
+    [1, 'root'],
+    [2, 'other'],
+    [3, 'root'],
+  ] as const) {
+    watch.sent({ id, method }, session);
+  }
+  watch.sent({ id: 4, method: 'Target.attachToBrowserTarget' }, 'root');
+  watch.unknown(3);
+  watch.ended('root');
+  watch.unknown(9);
+  assert.equal(made, [
+    [undefined, 3],
+    [undefined, 1],
+  ]);
+  assert.is(watch.awaited, 1);
+});
+
 newcomers.run();

@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import { openPace } from '../../../runner/chrome/pace.ts';
 import { openPipe } from '../../../runner/chrome/pipe.ts';
 import { cdpSessionOf, splitter } from '../../../runner/chrome/split.ts';
+import { ID_CHARS } from '../../../runner/chrome/unanswered.ts';
 import { until } from '../../support/poll.ts';
 
 const pipe = suite('runner/chrome/pipe');
@@ -77,6 +78,13 @@ pipe('an answer to a number of a client is not taken for ours', async () => {
   fromChrome.write('{"id":1,"result":{"y":1}}\0');
   assert.equal(await call, { y: 1 });
   assert.equal(heard, [-1, 0, 1, 2]);
+});
+
+pipe('ids of commands on sessions are no two the same, and all of one length', () => {
+  const { pipe } = ends();
+  const ids = Array.from({ length: 1_000 }, () => pipe.newId());
+  assert.is(new Set(ids).size, ids.length);
+  for (const id of ids) assert.ok(`${id}`.length === ID_CHARS && id >= -(2 ** 31), `${id}`);
 });
 
 for (const [what, message] of [
