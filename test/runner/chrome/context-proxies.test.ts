@@ -124,6 +124,25 @@ proxies('a context that goes gives its proxy back, and there is a limit', async 
   raw.socket.close();
 });
 
+proxies('a client that leaves before its context is made leaves no proxy behind', async () => {
+  await using lab = await openLab({ allow: [], sandbox: 'landlock' });
+  const { pipe } = lab.chrome;
+  const before = listeners();
+  for (let round = 0; round < 5; round += 1) {
+    const raw = await openRaw(lab.connectUrl);
+    pipe.pause(raw); // Chrome's answer is not read
+    const params = { proxyServer: 'http://192.0.2.1:3128' };
+    raw.socket.send(JSON.stringify({ id: 9, method: 'Target.createBrowserContext', params }));
+    await until(() => listeners() > before, 'the address of the proxy');
+    raw.socket.close();
+    await until(() => lab.relay.clients === 0, 'the client left');
+    pipe.resume(raw);
+    await until(() => listeners() === before, `round ${round}: the address is free again`);
+  }
+  const { browserContextIds } = await pipe.call('Target.getBrowserContexts');
+  assert.is((browserContextIds as string[]).length, 5, 'Chrome had been asked');
+});
+
 /** Sockets of this process that listen. */
 function listeners(): number {
   const all = process.getActiveResourcesInfo();
