@@ -11,10 +11,18 @@ type Tests = ReturnType<typeof suite>;
 /** Two files for each place: together they would take a busy machine too long for one. */
 const HEAVY = ['Time and memory', 'Floods and forgery'];
 /**
- * They need more: a Chrome (browser.test.ts), a whole build (build-*.test.ts), the whole service
- * (test/faults).
+ * They need more: a Chrome (browser.test.ts), a whole build (build-*.test.ts), tools that a person
+ * runs (local-tools.test.ts), the process whose cost is measured (table/costs.ts names the files),
+ * the whole service (test/faults).
  */
-const APART = ['Through its browser', 'Through its build', 'Head of line', 'A stalled runner'];
+const APART = [
+  'Through its browser',
+  'Through its build',
+  'Cost of accepted input',
+  'Local tools from a browser',
+  'Head of line',
+  'A stalled runner',
+];
 
 /** Adds a test for each kind: the heavy ones, or the others. */
 export function addAttacks(tests: Tests, place: Place, isHeavy: boolean): void {
