@@ -141,11 +141,11 @@ export function runnerService(
 
 function take(
   { store, now, leaseMs }: LeaseOptions,
-  { runnerId, instanceId, max }: LeaseWorkRequest,
+  { runnerId, instanceId, max, places }: LeaseWorkRequest,
   kind: WorkKind,
 ): Promise<LeasedWork[]> {
   const leaseIds = Array.from({ length: Math.min(Math.max(max, 1), LEASE_MAX) }, () => newId());
-  return store.leaseWork({ runnerId, instanceId, kind, leaseIds, leaseMs, at: now() });
+  return store.leaseWork({ runnerId, instanceId, kind, leaseIds, places, leaseMs, at: now() });
 }
 
 function checkHolder({ runnerId, instanceId }: { runnerId: string; instanceId: string }): void {

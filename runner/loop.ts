@@ -79,7 +79,7 @@ type Leased = { work: Work; foretold: Disposable | undefined; held: Disposable &
 async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
   const { clients, call, runner, leases, kind, signal, foretell } = options;
   const { work } = await clients.runners.leaseWork(
-    { ...runner, kind, max, waitMs: WAIT_MS },
+    { ...runner, kind, max, places: options.max, waitMs: WAIT_MS },
     { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
   );
   if (work.length === 0) return [];

@@ -58,7 +58,8 @@ export function slowness({ tripMs, getMs, controlMs }: Clocks): string | undefin
   return `round trip ${tripMs} ms, GET ${getMs} ms, control ${controlMs} ms`;
 }
 
-async function keyOfNewProject(dataDir: string): Promise<string> {
+/** A project of its own on the same service: the key that opens it. */
+export async function keyOfNewProject(dataDir: string): Promise<string> {
   using operator = operatorOf(dataDir);
   const { operators, options } = operator;
   const name = 'second-tenant';

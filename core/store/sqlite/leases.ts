@@ -108,11 +108,12 @@ function workOps(tx: Tx): Omit<LeaseOps, HolderNames> {
   const endedBuild = db.prepare<[string]>('SELECT 1 FROM builds WHERE ended_lease_id = ?');
 
   return {
-    leaseWork({ kind, leaseIds, leaseMs, at, ...holder }) {
+    leaseWork({ kind, leaseIds, places = 0, leaseMs, at, ...holder }) {
       checkLive(holder);
       const work: LeasedWork[] = [];
       for (const leaseId of leaseIds) {
-        const job = moves.queue.take(kind, { ...holder, leaseId, leaseUntil: at + leaseMs });
+        const lease = { ...holder, leaseId, leaseUntil: at + leaseMs, places };
+        const job = moves.queue.take(kind, lease);
         if (!job) break;
         work.push(moves.offer(job, leaseId));
       }

@@ -1,12 +1,14 @@
 /**
  * The queue of work: a row of `jobs` per piece, and a row of `queues` per project and kind with the
  * counters. The project with the smallest vtime is served next and its vtime grows by one: one
- * project's backlog of any length delays another's next piece by one turn. Counters change with the
+ * project's backlog of any length delays another's next piece by one turn, and places.ts keeps some
+ * places for projects that hold none. Counters change with the
  * rows; every transition is inside the operation that causes it.
  *   ready --take--> running --drop--> (gone);  running --putBack--> ready;  ready --drop--> (gone)
  */
 import { Fault } from '../../../proto/errors.ts';
 import type { Holder, WorkKind } from '../types/leases.ts';
+import { placesOf } from './places.ts';
 import type { Tx } from './tx.ts';
 
 export type JobRow = {
@@ -32,6 +34,9 @@ export const JOB_COLUMNS = `id, kind, project_id AS projectId, state, lease_id A
  */
 export const ENDING_GRACE_MS = 120_000;
 
+/** Of the work that a project may hold and still get more: its cap is the limit. */
+const NO_LIMIT = 2 ** 31;
+
 export type NewJob = {
   id: string;
   kind: WorkKind;
@@ -48,6 +53,8 @@ export type Lease = {
   instanceId: string;
   leaseId: string;
   leaseUntil: number;
+  /** That its runner has of this kind, the taken ones too; 0 when it does not say. */
+  places: number;
 };
 
 export type Queue = {
@@ -68,6 +75,7 @@ export type Queue = {
 export function queueOf(tx: Tx): Queue {
   const { wake } = tx;
   const sql = { ...jobStatements(tx), ...countStatements(tx) };
+  const places = placesOf(tx);
 
   return {
     add(job) {
@@ -85,7 +93,8 @@ export function queueOf(tx: Tx): Queue {
       wake(`work:${job.kind}`);
     },
     take(kind, lease) {
-      const projectId = sql.nextProject.get(kind);
+      const mayHold = places.isReserved({ kind, ...lease }) ? 0 : NO_LIMIT;
+      const projectId = sql.nextProject.get({ kind, mayHold });
       if (projectId === undefined) return undefined;
       const job = sql.take.get({ ...lease, kind, projectId });
       if (job) sql.countTaken.run(kind, projectId);
@@ -101,8 +110,9 @@ export function queueOf(tx: Tx): Queue {
     },
     drop(job) {
       sql.remove.run(job.id);
-      const ready = sql.countOut.get(job) ?? 0;
-      if (ready > 0) wake(`work:${job.kind}`); // a place under the project's cap came free
+      sql.countOut.run(job);
+      // A place came free: under the project's cap, or beyond a runner's reserve for any project.
+      if (sql.anyReady.get(job.kind) === 1) wake(`work:${job.kind}`);
     },
   };
 }
@@ -143,8 +153,9 @@ function countStatements({ db }: Tx) {
         (SELECT MAX(vtime) FROM queues WHERE kind = @kind) - 1)) END
     WHERE kind = @kind AND project_id = @projectId`);
   const nextProject = db
-    .prepare<[string], string>(`
-      SELECT project_id FROM queues WHERE kind = ? AND ready > 0 AND running < cap
+    .prepare<[object], string>(`
+      SELECT project_id FROM queues
+      WHERE kind = @kind AND ready > 0 AND running < cap AND running <= @mayHold
       ORDER BY vtime LIMIT 1`) // index queues_next
     .pluck();
   const countTaken = db.prepare<[string, string]>(`
@@ -153,13 +164,13 @@ function countStatements({ db }: Tx) {
   const countPutBack = db.prepare<[string, string]>(`
     UPDATE queues SET ready = ready + 1, running = running - 1, vtime = vtime - 1
     WHERE kind = ? AND project_id = ?`);
-  const countOut = db
-    .prepare<[object], number>(`
-      UPDATE queues SET ready = ready - (@state = 'ready'), running = running - (@state = 'running')
-      WHERE kind = @kind AND project_id = @projectId
-      RETURNING ready`)
-    .pluck();
-  return { waiting, countIn, nextProject, countTaken, countPutBack, countOut };
+  const countOut = db.prepare<[object]>(`
+    UPDATE queues SET ready = ready - (@state = 'ready'), running = running - (@state = 'running')
+    WHERE kind = @kind AND project_id = @projectId`);
+  const anyReady = db
+    .prepare<[string], number>('SELECT EXISTS (SELECT 1 FROM queues WHERE kind = ? AND ready > 0)')
+    .pluck(); // index queues_waiting
+  return { waiting, countIn, nextProject, countTaken, countPutBack, countOut, anyReady };
 }
 
 export function jobByLease({ db }: Tx): (leaseId: string) => JobRow | undefined {

@@ -92,7 +92,14 @@ export type LeaseOps = {
    * lease is first renewed. LEASE_LOST when superseded.
    */
   leaseWork(
-    wanted: Holder & { kind: WorkKind; leaseIds: string[]; leaseMs: number; at: number },
+    wanted: Holder & {
+      kind: WorkKind;
+      leaseIds: string[];
+      /** All of that kind that the runner has. Some are kept for projects that hold none. */
+      places?: number | undefined;
+      leaseMs: number;
+      at: number;
+    },
   ): LeasedWork[];
   /** Undoes leases whose caller left before it heard of them. What runs is left alone. */
   putBackWork(leaseIds: string[]): void;
