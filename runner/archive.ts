@@ -27,7 +27,7 @@ const PATH_MAX_CHARACTERS = 1_024;
  * operator, hooks of pnpm from nobody.
  */
 const NOT_OWN = [
-  ...['node_modules', '\\.git', '\\.npmrc', '\\.pnpmfile\\.[cm]?js', 'pnpm-workspace\\.yaml'],
+  ...['node_modules', '\\.git', '\\.npmrc', '\\.pnpmfile(?:\\.[^/]*)?', 'pnpm-workspace\\.ya?ml'],
 ].join('|');
 const SKIPPED = new RegExp(`(?:^|/)(?:${NOT_OWN})(?:/|$)|^\\.browserbase(?:/|$)`);
 

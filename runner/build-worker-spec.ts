@@ -15,7 +15,7 @@ const NODE = '/bin/node';
 const PROJECT = '/build/project';
 const ARCHIVE = '/build/archive.tgz';
 /** What the program imports, with all that this depends on. */
-const PACKAGES = ['esbuild', 'tar'];
+const PACKAGES = ['esbuild', 'js-yaml', 'tar'];
 const MIB = 1024 * 1024;
 /** Ours: of each of its two processes; playwright-core takes 150 MiB of esbuild's. */
 const DATA_BYTES = 2048 * MIB;

@@ -5,7 +5,7 @@
  * (runner/sdk/README.md). Nothing of the project runs here. Used in the build's jail.
  */
 import { access, readFile, realpath } from 'node:fs/promises';
-import { extname, isAbsolute, join, relative } from 'node:path';
+import { basename, extname, isAbsolute, join, relative } from 'node:path';
 import { type BuildOptions, context, type Message, type Plugin, type PluginBuild } from 'esbuild';
 import { BundleError, lines } from './bundle-error.ts';
 import { type Imports, readImports } from './deno-config.ts';
@@ -23,6 +23,8 @@ const SDK_SUFFIX = extname(import.meta.filename);
 const SDK_NAMESPACE = 'tabern';
 const REGISTRY = 'tabern:registry';
 const DEPENDENCY = /\.[cm]?js$/;
+/** Of npm and pnpm, wherever they lie and whatever imports them. */
+const SETTINGS = '.npmrc';
 const SOURCE = /\.[cm]?[jt]sx?$/;
 
 /**
@@ -184,6 +186,7 @@ function files(build: PluginBuild, root: string): void {
     const real = await realpath(path);
     const within = relative(root, real);
     if (within.startsWith('..') || isAbsolute(within)) return { errors: [{ text: outside(path) }] };
+    if (basename(real) === SETTINGS) return { errors: [{ text: `${SETTINGS} may hold a token` }] };
     const isOwn = !within.includes('node_modules');
     if (!(isOwn ? SOURCE : DEPENDENCY).test(real)) return undefined;
     const text = await readFile(real, 'utf8');

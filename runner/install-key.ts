@@ -1,6 +1,7 @@
 /** The name of what an install of a project gives. Used in the build's jail. */
 import { createHash } from 'node:crypto';
-import { LOCK_FILES, PNPM_LOCK } from './package-json.ts';
+import { LOCK_FILES } from './npm-lock.ts';
+import { PNPM_LOCK } from './pnpm-lock.ts';
 import { LOCK_MAX_BYTES, readText, SETTINGS_MAX_BYTES } from './read-file.ts';
 
 /** Changes when what an entry means does. */

@@ -71,6 +71,8 @@ export async function install(
     return before;
   }
   await run(command, asked);
+  // pnpm may have made the lock anew, of packages that nobody has checked
+  if (isPnpm && wanted.isDropped) await options.reread();
   return kept || undefined;
 }
 

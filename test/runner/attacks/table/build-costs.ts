@@ -35,6 +35,14 @@ export const costs: readonly BuildAttack[] = [
     ending: unbuilt(/package-lock\.json nests deeper/),
   },
   {
+    name: 'a lock file of pnpm whose keys are made of paths',
+    files: () => ({
+      'package.json': '{"dependencies": {"a": "1"}}',
+      'pnpm-lock.yaml': `# ${NOISE}\na: '${'(file:x'.repeat(2 * MIB)}'\n`,
+    }),
+    ending: unbuilt(/names too many paths at once/),
+  },
+  {
     name: 'a path of 16,000 folders',
     files: () => ({}),
     archive: () => deepArchive('a/'.repeat(16_000)),

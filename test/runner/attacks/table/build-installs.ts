@@ -23,6 +23,23 @@ snapshots:
   packed@file:packed.tgz: {}
 `;
 
+/** A lock file of pnpm whose one package is what `resolution` says. */
+const pnpmLock = (resolution: string): string => `lockfileVersion: '9.0'
+importers:
+  .:
+    dependencies:
+      dep:
+        specifier: file:./dep
+        version: file:dep
+packages:
+  dep@file:dep:
+    resolution: ${resolution}
+snapshots:
+  dep@file:dep: {}
+`;
+const DEP = { dependencies: { dep: 'file:./dep' } };
+const OUTSIDE = unbuilt(/is outside the project/);
+
 export const installs: readonly BuildAttack[] = [
   {
     name: "run a script of a package, and of the project's own",
@@ -133,5 +150,68 @@ packages:
       'package.json': manifest({ dependencies: { x: `file:${canary}` } }),
     }),
     ending: unbuilt(/is outside the project/),
+  },
+  ...['/usr/share', '../../../../etc/ssl', '/installer/user', '/build/home'].map(
+    (folder): BuildAttack => ({
+      name: `copy ${folder} of the installer's jail, by a lock file of pnpm`,
+      files: () => ({
+        'index.ts': USES,
+        'package.json': manifest(DEP),
+        'pnpm-lock.yaml': pnpmLock(`{directory: ${folder}, type: directory}`),
+        'dep/package.json': '{"name":"dep","version":"1.0.0"}',
+      }),
+      ending: OUTSIDE,
+    }),
+  ),
+  {
+    name: 'a tarball of the jail, by a lock file of pnpm with escapes in its addresses',
+    files: () => ({
+      'index.ts': USES,
+      'package.json': manifest(DEP),
+      'pnpm-lock.yaml': pnpmLock('{tarball: "\\x66i\\tle:/usr/share/x.tgz"}'),
+    }),
+    ending: OUTSIDE,
+  },
+  {
+    name: 'git by a lock file of pnpm, in quotes and escapes',
+    files: ({ url }) => ({
+      'index.ts': USES,
+      'package.json': manifest(DEP),
+      'pnpm-lock.yaml': pnpmLock(`{"type": "\\x67it", repo: "${url}one.git", commit: a}`),
+    }),
+    hasRepository: true,
+    ending: unbuilt(/is a git repository/),
+  },
+  {
+    name: 'a directory of the jail, by what package.json puts in the place of a dependency',
+    files: () => ({
+      'index.ts': USES,
+      'package.json': manifest({ ...PACKED, pnpm: { overrides: { packed: 'file:/usr/share' } } }),
+      'pnpm-lock.yaml': PNPM_LOCK,
+    }),
+    prepare: (dir) => packed(dir, { isLocked: true }),
+    ending: OUTSIDE,
+  },
+  {
+    name: 'a tarball of the jail, by a lock file of the first npm',
+    files: () => ({
+      'index.ts': USES,
+      'package.json': manifest({ dependencies: { x: '1.0.0' } }),
+      'package-lock.json': JSON.stringify({
+        lockfileVersion: 1,
+        dependencies: { x: { version: 'file:../../../usr/share/x.tgz' } },
+      }),
+    }),
+    ending: OUTSIDE,
+  },
+  {
+    name: "carry npm's settings in a bundle",
+    files: () => ({
+      'index.ts': `import text from 'packed/.npmrc' with { type: 'text' };
+        console.log(text); ${USES}`,
+      'package.json': manifest(PACKED),
+    }),
+    prepare: (dir) => packed(dir, { files: { '.npmrc': 'a=CANARY-of-the-machine' } }),
+    ending: unbuilt(/may hold a token/),
   },
 ];
