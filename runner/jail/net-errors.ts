@@ -5,6 +5,8 @@
  * for each reason, and the relay replaces that code by the reason in what Chrome reports. Pure.
  */
 
+import { must } from '../../proto/must.ts';
+
 export type NetError =
   | 'NAME_NOT_RESOLVED'
   | 'CONNECTION_REFUSED'
@@ -48,9 +50,16 @@ const PLACES = ['"errorText":"', 'Failed to load resource: ', 'connection establ
 /** Ours: a message about a failure carries no content. */
 const REPORT_MAX_BYTES = 16 << 10;
 
-/** What makes Chrome fail a request for that reason. */
-export function disguised(error: NetError): string {
-  return `HTTP/1.1 ${DISGUISES[error].head}\r\n\r\n`;
+/** Made once: the longest has 300 KB, and a page may be refused thousands of connections. */
+const ANSWERS = new Map(
+  Object.entries(DISGUISES).map(([error, { head }]) => {
+    return [error, Buffer.from(`HTTP/1.1 ${head}\r\n\r\n`, 'latin1')];
+  }),
+);
+
+/** What makes Chrome fail a request for that reason. Shared: it is not to be changed. */
+export function disguised(error: NetError): Buffer {
+  return must(ANSWERS.get(error), 'an answer for each reason');
 }
 
 /** A message of Chrome with the reasons in place of their codes, of those that were given. */
