@@ -5,6 +5,7 @@
  * uses for: there are some from the first use on, until there was none for long.
  */
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../proto/log.ts';
 import type { HostProcess } from './conversation.ts';
 import type { Isolation } from './host/worker.ts';
@@ -15,6 +16,12 @@ import type { Runtime } from './runtime.ts';
 
 /** As many as a host has threads. Source: design/sandbox.md 3. */
 const RUNS_MAX = 4;
+/**
+ * Ours, of a project: threads that run on when their runs are over, in hosts that have other runs
+ * to finish. One that runs on occupies a core and some 20 MiB.
+ */
+const STUCK_MAX = RUNS_MAX;
+const STUCK_POLL_MS = 100;
 /** Ours: a project that is used again within it finds its threads warm. */
 const IDLE_MS = 60_000;
 /** Ours: how long after the last use spares wait for another. A start costs its run 0.1 s. */
@@ -40,6 +47,7 @@ export type HostsOptions = {
   log: Log;
 };
 
+type Wait = { signal: AbortSignal; onWait(): void };
 type Entry = { host: HostProcess; projectId: string; claimed: number; idle?: NodeJS.Timeout };
 
 export class HostPool {
@@ -62,8 +70,15 @@ export class HostPool {
     this.#options = options;
   }
 
-  /** A host of this project with a thread for one run; give it back with release. */
-  async of(projectId: string): Promise<HostProcess> {
+  /**
+   * A host of this project with a thread for one run; give it back with release. Waits while too
+   * many of its earlier runs hold a thread, which `onWait` is told of; rejects when aborted then.
+   */
+  async of(projectId: string, { signal, onWait }: Wait): Promise<HostProcess> {
+    for (let waits = 0; this.#stuck(projectId) >= STUCK_MAX; waits += 1) {
+      if (waits === 0) onWait();
+      await sleep(STUCK_POLL_MS, undefined, { signal });
+    }
     for (;;) {
       const entry = this.#free(projectId) ?? (await this.#started(projectId));
       if (!isFree(entry)) continue; // others that waited for the same start were faster
@@ -120,6 +135,14 @@ export class HostPool {
 
   #free(projectId: string): Entry | undefined {
     return [...this.#entries].find((entry) => entry.projectId === projectId && isFree(entry));
+  }
+
+  /** Threads of a project whose runs are over. Their hosts end with the last run beside them. */
+  #stuck(projectId: string): number {
+    const hosts = [...this.#entries].filter((entry) => {
+      return entry.projectId === projectId && !entry.host.isUsable();
+    });
+    return hosts.reduce((sum, { host, claimed }) => sum + Math.max(0, host.runs() - claimed), 0);
   }
 
   #started(projectId: string): Promise<Entry> {

@@ -3,6 +3,7 @@
  * One process per project, and a fresh one, used once, for each introspection.
  */
 import { randomUUID } from 'node:crypto';
+import { steadyClock } from '../proto/steady-clock.ts';
 import { hashOf } from './blob-cache.ts';
 import type { Bundle } from './bundles.ts';
 import { type LogLine, NO_REGISTRY } from './host/messages.ts';
@@ -16,6 +17,10 @@ import type { Failure, RunOutcome } from './run-outcome.ts';
  * time, which leaves a loaded machine forty times as long as the work takes.
  */
 const INTROSPECTION: WorkLimits = { cpuMs: 30_000, wallMs: 120_000 };
+
+/** What a run's log says while it has no thread. */
+const WAITING =
+  'this run waits: earlier invocations of this project have ended but their threads are still in native code';
 
 /** One invocation, as a host needs it. */
 export type Invoke = {
@@ -60,7 +65,14 @@ export function openHosts(options: HostsOptions): Hosts {
   const pool = new HostPool(options);
   return {
     async invoke(invoke) {
-      const host = await pool.of(invoke.projectId);
+      const { signal, onLines } = invoke;
+      const onWait = (): void =>
+        onLines([{ level: 'warn', message: WAITING, timestamp: steadyClock()() }]);
+      const host = await pool.of(invoke.projectId, { signal, onWait }).catch((error: unknown) => {
+        if (signal.aborted) return undefined;
+        throw error;
+      });
+      if (host === undefined) return { type: 'aborted' };
       using _admitted = host.broker.admit(invoke.signingKey, invoke.relay);
       try {
         const connectUrl = host.connectUrl(invoke.signingKey);

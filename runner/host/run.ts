@@ -8,6 +8,7 @@
  * free or gone.
  */
 import { once } from 'node:events';
+import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
 import { explain } from './errors.ts';
@@ -28,7 +29,8 @@ import type { Said, Task } from './worker.ts';
 const ABORT_GRACE_MS = 200;
 /**
  * Ours: a thread that was ended closes its port within a few ms; of one that Deno ended in a loop
- * the port stays open. With the grace it is less than the second after which the host is killed.
+ * the port stays open, and it says done nevertheless. With the grace it is less than the second
+ * after which the host takes no more runs.
  */
 const PORT_CLOSE_MS = 500;
 /**
@@ -38,6 +40,8 @@ const PORT_CLOSE_MS = 500;
 const SETTLE_MAX_MS = 500;
 /** In characters of one log frame: far below the limit of a frame. Ours. */
 const LOG_FRAME_CHARACTERS = 512 * 1024;
+
+const isDeno = process.versions['deno'] !== undefined;
 
 type WithoutPort<T> = T extends unknown ? Omit<T, 'port'> : never;
 export type Run = {
@@ -103,6 +107,8 @@ export function startRun(
     clearTimeout(settling);
     await drain();
     logs.flush();
+    // a call into native code is not ended with its thread: it runs on, and keeps its place
+    if (!isDeno) await closed;
     port.close();
     send({ type: 'done', id, retired: retired ?? 'died' });
   };

@@ -29,6 +29,8 @@ const SPARE_STARTS = 4;
 const LANES = 4;
 const HANDLER_MS = 200;
 const AT_ONCE = 100;
+/** No run before it holds a thread. */
+const FREE = { signal: new AbortController().signal, onWait: (): void => undefined };
 const IMPORTS = `import 'playwright-core'; import { defineFn } from 'tabern';
 defineFn('f', async () => 1);`;
 
@@ -53,11 +55,11 @@ async function claims(): Promise<number> {
   const jail = await openJail({ sandbox: 'auto', log });
   const pool = new HostPool({ jail, runtime: node(), runDir: dir.path, spares: 1, log });
   try {
-    const started = await timed(1, async () => void (await pool.of('first')));
+    const started = await timed(1, async () => void (await pool.of('first', FREE)));
     const took: number[] = [];
     for (let claim = 0; claim < CLAIMS; claim += 1) {
       await pause(SPARE_STARTS * quantile(started, 1));
-      took.push(...(await timed(1, async () => void (await pool.of(`project-${claim}`)))));
+      took.push(...(await timed(1, async () => void (await pool.of(`project-${claim}`, FREE)))));
     }
     show('claim of a spare host', took, started);
     show('start of a host, where there is no spare', started);

@@ -5,6 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MARKER } from '../../runner/host/limits.ts';
+import { until } from '../support/poll.ts';
 import { moduleOf, openYard, type Ran } from './host/bundle.ts';
 
 const test = suite('runner/hosts');
@@ -127,6 +128,47 @@ test('a loop that ignores termination costs its host, not the runner', async () 
   const ended = await yard.run(loop, { endOn: 'begun' });
   assert.is(ended.outcome.type, 'aborted');
   assert.is(resultOf(await yard.run('return 2;')), 2);
+});
+
+test('threads that do not end delay later runs of their project, and end none of it', async () => {
+  await using yard = await openYard();
+  const ends = [new AbortController(), new AbortController(), new AbortController()] as const;
+  const said: string[] = [];
+  const live = (at: 0 | 1 | 2): Promise<Ran> => {
+    const body = `console.log('live ${at}'); await new Promise(() => {});`;
+    return yard.run(body, { signal: ends[at].signal, onLine: (message) => said.push(message) });
+  };
+  const begun = (at: number) => until(() => said.includes(`live ${at}`));
+  /** Three threads in native code, where nothing ends them. */
+  const block = async (): Promise<void> => {
+    const body = `console.log('begun');
+      process.getBuiltinModule('crypto').pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512');`;
+    const all = Array.from({ length: 3 }, () => yard.run(body, { endOn: 'begun' }));
+    const types = (await Promise.all(all)).map(({ outcome }) => outcome.type);
+    assert.equal(types, ['aborted', 'aborted', 'aborted']);
+  };
+  const first = live(0);
+  await begun(0);
+  await block();
+  const second = live(1);
+  await begun(1);
+  await block();
+  assert.is(yard.hosts.threads(), 8);
+  const third = live(2);
+  await until(() => said.length > 2); // of the third run
+  assert.match(said[2] ?? '', /earlier invocations of this project/);
+  assert.is(yard.hosts.threads(), 8);
+  assert.is(resultOf(await yard.run('return 1;', { projectId: 'other' })), 1);
+  ends[0].abort();
+  assert.is((await first).outcome.type, 'aborted');
+  await begun(2); // the first host has ended
+  const late = new AbortController();
+  await block();
+  const fourth = yard.run('return 4;', { signal: late.signal, onLine: () => late.abort() });
+  assert.is((await fourth).outcome.type, 'aborted', 'a run that waits can be ended');
+  ends[1].abort();
+  ends[2].abort();
+  for (const one of [second, third]) assert.is((await one).outcome.type, 'aborted');
 });
 
 test('ctx.signal aborts when the run is ended, and what is printed then is kept', async () => {

@@ -32,6 +32,7 @@ export type RunOptions = {
   timeoutMs?: number;
   /** Ends the run once it has printed this line: in no run before it has begun. */
   endOn?: string;
+  onLine?(message: string): void;
   /** Ends the run when the test has seen enough. */
   signal?: AbortSignal;
   /** Instead of a body: this bundle. */
@@ -101,6 +102,7 @@ export async function openYard(
         relay,
         onLines: (more) => {
           lines.push(...more);
+          for (const { message } of more) options.onLine?.(message);
           if (more.some(({ message }) => message === options.endOn)) over.abort();
         },
         signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), over.signal, signal]),
