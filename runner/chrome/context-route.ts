@@ -1,4 +1,6 @@
 /** The proxy and the bypass rules that a client gives a browser context, as a route. Pure. */
+import { isIP } from 'node:net';
+import { cidrList } from '../../proto/addresses.ts';
 import { upstreamOf } from '../../proto/proxies.ts';
 import type { Route } from '../jail/routes.ts';
 
@@ -13,15 +15,20 @@ export function routeOf(server: string, bypass: string): Route | undefined {
   return { via, pattern: { find: (host) => !isBypassed(host) } };
 }
 
+/** Chrome asks no proxy for these, unless `<-loopback>` is among the rules. */
+const LOOPBACK = cidrList(['127.0.0.0/8', '::1/128', '169.254.0.0/16', 'fe80::/10']);
+
 /** Hosts that Chrome's rules name: `a.test`, `*.a.test`, `.a.test`, `10.0.0.1`, `<local>`. */
 function bypassOf(text: string): (host: string) => boolean {
   if (text.length > BYPASS_MAX_CHARS) {
     throw new TypeError(`proxyBypassList has at most ${BYPASS_MAX_CHARS} characters`);
   }
-  const rules = text
+  const all = text
     .toLowerCase()
     .split(/[,;\s]+/)
-    .filter((rule) => rule !== '' && rule !== '<-loopback>');
+    .filter((rule) => rule !== '');
+  const rules = all.filter((rule) => rule !== '<-loopback>');
+  const hasLoopback = rules.length < all.length;
   const wrong = rules.find((rule) => rule !== '<local>' && !/^[\w.*-]+$/.test(rule));
   if (wrong !== undefined) throw new TypeError('proxyBypassList names hosts: a.test, *.a.test');
   const names = new Set(rules.filter((rule) => !/[*<]|^\./.test(rule)));
@@ -37,5 +44,11 @@ function bypassOf(text: string): (host: string) => boolean {
     others.length > 0 ||
     names.has(host) ||
     ends.some((end) => host.endsWith(end)) ||
-    (isLocal && !/[.:]/.test(host));
+    (isLocal && !/[.:]/.test(host)) ||
+    (!hasLoopback && isLoopback(host));
+}
+
+function isLoopback(host: string): boolean {
+  if (isIP(host) === 0) return /(^|\.)localhost\.?$/.test(host);
+  return LOOPBACK.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6');
 }

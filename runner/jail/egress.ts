@@ -216,11 +216,11 @@ async function tunnel(way: Way, request: RequestHead, line: Line): Promise<boole
   const target = isAuthority
     ? await aim(way, `http://${authority}`, 'https')
     : { code: 400 as const, why: 'CONNECT takes host:port' };
-  if ('code' in target) return refuse(way, line.socket, target);
+  if ('code' in target) return refuse(way, line.socket, target, true);
   answerFor(way, target, request);
   const far = await dial(target);
   if (target.via?.isLocked && mayAnswer(way, target)) return challenge(line.socket);
-  if ('why' in far) return refuse(way, line.socket, far);
+  if ('why' in far) return refuse(way, line.socket, far, true);
   line.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
   return join(way, { line, far, target });
 }

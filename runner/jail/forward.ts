@@ -169,13 +169,13 @@ function noAnswer({ host }: Target): Refusal {
 
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
 
-/** Answers with the reason, and ends the connection. */
-export function refuse(way: Aim, socket: Socket, refusal: Refusal): false {
+/** Answers a plain request, or CONNECT, with the reason, and ends the connection. */
+export function refuse(way: Aim, socket: Socket, refusal: Refusal, isTunnel = false): false {
   const { code, why, error } = refusal;
   way.onRefusal?.(refusal);
   if (way.isBrowser === true && code !== 400) {
     // without an error the site itself has closed the connection, and so it is for the browser
-    socket.end(error === undefined ? '' : disguised(error));
+    socket.end(error === undefined ? '' : disguised(error, isTunnel));
     return false;
   }
   const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;

@@ -15,8 +15,11 @@ export type NetError =
   | 'BLOCKED_BY_CLIENT'
   | 'PROXY_CONNECTION_FAILED';
 
-/** `reported`: what Chrome makes of `head`, as an answer to CONNECT or to a plain request. */
-type Disguise = { head: string; reported: readonly string[] };
+/**
+ * `reported`: the codes that Chrome reports after `head` as an answer to CONNECT, and after `plain`
+ * (or `head`, if absent) as an answer to a plain request.
+ */
+type Disguise = { head: string; plain?: string; reported: readonly string[] };
 
 /** Chrome takes 256 KiB of a head. */
 const TOO_LONG = 'x'.repeat(300_000);
@@ -41,7 +44,9 @@ const DISGUISES: Readonly<Record<NetError, Disguise>> = {
   BLOCKED_BY_CLIENT: { head: '200 -\r\nx: \0', reported: ['INVALID_HTTP_RESPONSE'] },
   PROXY_CONNECTION_FAILED: {
     head: '407 -\r\ncontent-length: 0',
-    reported: ['PROXY_AUTH_UNSUPPORTED', 'UNEXPECTED_PROXY_AUTH'],
+    // a 407 to a plain request is a page, when Chrome takes us for its proxy
+    plain: '302 -\r\nlocation: http://[',
+    reported: ['PROXY_AUTH_UNSUPPORTED', 'INVALID_REDIRECT'],
   },
 };
 
@@ -52,14 +57,20 @@ const REPORT_MAX_BYTES = 16 << 10;
 
 /** Made once: the longest has 300 KB, and a page may be refused thousands of connections. */
 const ANSWERS = new Map(
-  Object.entries(DISGUISES).map(([error, { head }]) => {
-    return [error, Buffer.from(`HTTP/1.1 ${head}\r\n\r\n`, 'latin1')];
+  Object.entries(DISGUISES).map(([error, { head, plain }]) => {
+    const tunnel = answerOf(head);
+    return [error, { tunnel, plain: plain === undefined ? tunnel : answerOf(plain) }];
   }),
 );
 
-/** What makes Chrome fail a request for that reason. Shared: it is not to be changed. */
-export function disguised(error: NetError): Buffer {
-  return must(ANSWERS.get(error), 'an answer for each reason');
+function answerOf(head: string): Buffer {
+  return Buffer.from(`HTTP/1.1 ${head}\r\n\r\n`, 'latin1');
+}
+
+/** What makes Chrome fail a plain request, or CONNECT, for that reason. Shared: not to be changed. */
+export function disguised(error: NetError, isTunnel = false): Buffer {
+  const { tunnel, plain } = must(ANSWERS.get(error), 'an answer for each reason');
+  return isTunnel ? tunnel : plain;
 }
 
 /** A message of Chrome with the reasons in place of their codes, of those that were given. */

@@ -11,6 +11,8 @@ export type Proxy = AsyncDisposable & {
   /** What it was asked for: `CONNECT host:port`, `GET http://…`, `SOCKS host:port`. */
   asked: string[];
 };
+const CHALLENGE = 'Basic realm="proxy"';
+
 type Credentials = { username: string; password: string };
 
 export async function startHttpProxy(sitePort: number, credentials?: Credentials): Promise<Proxy> {
@@ -21,7 +23,7 @@ export async function startHttpProxy(sitePort: number, credentials?: Credentials
   const isKnown = (given: string | undefined): boolean => wanted === undefined || given === wanted;
   const server = createServer((from, to) => {
     if (!isKnown(from.headers['proxy-authorization'])) {
-      to.writeHead(407, { 'proxy-authenticate': 'Basic' }).end();
+      to.writeHead(407, { 'proxy-authenticate': CHALLENGE }).end();
       return;
     }
     asked.push(`${from.method} ${from.url}`);
@@ -29,7 +31,8 @@ export async function startHttpProxy(sitePort: number, credentials?: Credentials
   });
   server.on('connect', (from, socket: Socket) => {
     if (!isKnown(from.headers['proxy-authorization'])) {
-      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+      const fields = `Proxy-Authenticate: ${CHALLENGE}\r\nContent-Length: 0`;
+      socket.end(`HTTP/1.1 407 Proxy Authentication Required\r\n${fields}\r\n\r\n`);
       return;
     }
     asked.push(`CONNECT ${from.url}`);

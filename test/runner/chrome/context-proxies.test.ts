@@ -179,6 +179,10 @@ proxies('bypass rules name hosts as in Chrome', async () => {
     ...[['*.A.test; x', 'b.a.test', false] as const, ['.a.test', 'a.test', true] as const],
     ...[['*', 'a.test', false] as const, ['<local>', 'host', false] as const],
     ...[['<local>', 'a.test', true] as const, ['<-loopback>', 'localhost', true] as const],
+    ...[['', 'localhost', false] as const, ['', 'a.localhost', false] as const],
+    ...[['', '127.1.2.3', false] as const, ['', '::1', false] as const],
+    ...[['x', '169.254.1.1', false] as const, ['<-loopback>,x', '127.0.0.1', true] as const],
+    ...[['', 'localhost.test', true] as const, ['', '128.0.0.1', true] as const],
   ]) {
     assert.is(await isProxied(bypass, host), isTaken, `${bypass}: ${host}`);
   }

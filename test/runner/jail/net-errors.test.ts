@@ -18,11 +18,17 @@ const ERRORS: NetError[] = [
 
 test('an answer is the same bytes for every connection', () => {
   for (const error of ERRORS) {
-    const answer = disguised(error);
-    assert.ok(Buffer.isBuffer(answer));
-    assert.is(disguised(error), answer, error);
-    assert.match(answer.toString('latin1'), /^HTTP\/1\.1 [234]\d\d -\r\n.*\r\n\r\n$/s);
+    for (const isTunnel of [false, true]) {
+      const answer = disguised(error, isTunnel);
+      assert.ok(Buffer.isBuffer(answer));
+      assert.is(disguised(error, isTunnel), answer, error);
+      assert.match(answer.toString('latin1'), /^HTTP\/1\.1 [234]\d\d -\r\n.*\r\n\r\n$/s);
+    }
   }
+});
+
+test('a plain request is never answered by 407, which Chrome may show as a page', () => {
+  for (const error of ERRORS) assert.not.match(disguised(error).toString('latin1'), / 407 /);
 });
 
 test('an error that was not given is not put in the place of a code', () => {
