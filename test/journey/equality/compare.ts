@@ -1,95 +1,102 @@
 /**
- * Runs each thing on a plain Chromium, as the driver launches it, and in a session, and compares
- * what the two runs give. One service and one plain browser for all things of an engine.
+ * Runs each thing of each driver on a plain Chromium, as the driver launches it, and in a session,
+ * and compares what the two runs give. One service for all things of an engine, one session and one
+ * plain browser for all things of a driver.
  */
-import { chromium } from 'playwright-core';
+import { readFile } from 'node:fs/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/must.ts';
-import { boot } from '../../support/stack.ts';
+import { until } from '../../support/poll.ts';
+import { boot, type Stack } from '../../support/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { CONNECTIONS } from './connections.ts';
-import { ENVIRONMENT } from './environment.ts';
 import { EXCEPTIONS } from './exceptions.ts';
-import { INPUT } from './input.ts';
-import { NETWORK } from './network.ts';
-import { OUTPUT } from './output.ts';
-import { PAGES } from './pages.ts';
+import { PLAYWRIGHT } from './playwright/driver.ts';
+import { PUPPETEER } from './puppeteer/driver.ts';
 import { type Site, startSite } from './site.ts';
-import { STORAGE } from './storage.ts';
-import type { Place, Thing } from './thing.ts';
+import { LIMIT_MS, type OpenBrowser, type Setting } from './thing.ts';
 
-const THINGS: readonly Thing[] = [
-  ...[...PAGES, ...NETWORK, ...CONNECTIONS, ...INPUT],
-  ...[...OUTPUT, ...ENVIRONMENT, ...STORAGE],
-];
-/** Of one run of one thing. */
-const LIMIT_MS = 20_000;
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const DRIVERS = [PLAYWRIGHT, PUPPETEER];
 
-type Browsers = { site: Site; plain: Place['browser']; session: Place['browser'] };
+type Downloaded = Setting['downloaded'];
+type Side = { browser: OpenBrowser; downloaded: Downloaded };
 
 /** Declares and runs the tests of one engine. */
 export function compareEngine(engine: 'chromium' | 'headless-shell', program: string): void {
   const test = suite(`journey/equality/${engine}`);
   const all = new AsyncDisposableStack();
-  let browsers: Browsers | undefined;
+  let service: { site: Site; stack: Stack } | undefined;
 
-  test('a plain browser and a session open', async () => {
-    const site = all.use(await startSite());
-    const plain = await chromium.launch({
-      executablePath: program,
-      args: ['--no-first-run', ...QUIET],
-    });
-    all.defer(() => plain.close());
-    const stack = all.use(await boot());
-    const json = { keepAlive: true, browserSettings: { engine } };
-    const { connectUrl } = await stack.call<{ connectUrl: string }>('/v1/sessions', { json });
-    const session = await chromium.connectOverCDP(connectUrl);
-    all.defer(() => session.close());
-    browsers = { site, plain, session };
+  test('a site and a service start', async () => {
+    service = { site: all.use(await startSite()), stack: all.use(await boot()) };
   });
-
-  for (const thing of THINGS) {
-    test(thing.name, async () => {
-      const { site, plain, session } = must(browsers, 'browsers');
-      const [wanted, given] = await Promise.all([
-        answerOf(thing, plain, site),
-        // a failure is an answer: it is compared as well
-        answerOf(thing, session, site).catch((error: Error) => ({ failed: error.message })),
-      ]);
-      const exception = EXCEPTIONS.find((one) => {
-        return one.thing === thing.name && (one.engine ?? engine) === engine;
-      });
-      assert.equal(wanted, exception ? exception.plain : wanted);
-      assert.equal(given, exception ? exception.session : wanted);
+  for (const driver of DRIVERS) {
+    let sides: { plain: Side; session: Side } | undefined;
+    test(`${driver.name}: a plain browser and a session open`, async () => {
+      const { stack } = must(service, 'a service');
+      const plain = all.use(await driver.open({ program }));
+      const json = { keepAlive: true, browserSettings: { engine } };
+      type Session = { id: string; connectUrl: string };
+      const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json });
+      sides = {
+        plain: { browser: plain, downloaded: ({ path }) => readFile(path, 'utf8') },
+        session: {
+          browser: all.use(await driver.open({ url: connectUrl })),
+          downloaded: ({ name }) => keptDownload(stack, id, name),
+        },
+      };
     });
+    for (const { name } of driver.things) {
+      test(`${driver.name}: ${name}`, async () => {
+        const { plain, session } = must(sides, 'browsers');
+        const { site } = must(service, 'a site');
+        const [wanted, given] = await Promise.all([
+          answerOf(name, plain, site),
+          // a failure is an answer: it is compared as well
+          answerOf(name, session, site).catch((error: Error) => ({ failed: error.message })),
+        ]);
+        const exception = EXCEPTIONS.find((one) => {
+          const isMeant = one.thing === name && one.driver === driver.name;
+          return isMeant && (one.engine ?? engine) === engine;
+        });
+        assert.equal(wanted, exception ? exception.plain : wanted);
+        assert.equal(given, exception ? exception.session : wanted);
+      });
+    }
   }
   test('every exception names a thing, and says why', () => {
-    for (const { thing, reason } of EXCEPTIONS) {
-      assert.ok(THINGS.some(({ name }) => name === thing) && reason !== '', thing);
+    for (const { driver, thing, reason } of EXCEPTIONS) {
+      const { things } = must(
+        DRIVERS.find((one) => one.name === driver),
+        driver,
+      );
+      assert.ok(things.some(({ name }) => name === thing) && reason !== '', thing);
     }
   });
-  test('both end, and leave nothing', () => all.disposeAsync());
+  test('all end, and leave nothing', () => all.disposeAsync());
   test.run();
 }
 
-async function answerOf(thing: Thing, browser: Place['browser'], site: Site): Promise<unknown> {
+async function answerOf(name: string, { browser, downloaded }: Side, site: Site): Promise<unknown> {
   await using directory = tempDirectory();
-  const context = await browser.newContext(thing.options);
-  try {
-    context.setDefaultTimeout(LIMIT_MS);
-    const page = await context.newPage();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const late = () => reject(new Error(`${thing.name}: no end within ${LIMIT_MS} ms`));
-    const timer = setTimeout(late, LIMIT_MS);
-    const running = thing.run({ browser, context, page, site, directory: directory.path });
-    const answer = await Promise.race([running, promise]).finally(() => clearTimeout(timer));
-    const text = JSON.stringify(answer)
-      .replaceAll(site.url, 'http://site')
-      .replaceAll(site.other, 'http://other');
-    return JSON.parse(text);
-  } finally {
-    await context.close();
-  }
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = () => reject(new Error(`${name}: no end within ${LIMIT_MS} ms`));
+  const timer = setTimeout(late, LIMIT_MS);
+  const running = browser.run(name, { site, directory: directory.path, downloaded });
+  const answer = await Promise.race([running, promise]).finally(() => clearTimeout(timer));
+  const text = JSON.stringify(answer)
+    .replaceAll(site.url, 'http://site')
+    .replaceAll(site.other, 'http://other');
+  return JSON.parse(text);
+}
+
+/** As a user finds it: in the list of the session's downloads, by its name. */
+async function keptDownload(stack: Stack, sessionId: string, filename: string): Promise<string> {
+  const query = new URLSearchParams({ sessionId, filename });
+  type List = { downloads: { id: string }[] };
+  const { id } = await until(async () => {
+    return (await stack.call<List>(`/v1/downloads?${query}`)).downloads[0];
+  });
+  const accept = { accept: 'application/octet-stream' };
+  return await (await stack.fetch(`/v1/downloads/${id}`, { headers: accept })).text();
 }

@@ -1,9 +1,10 @@
 /** Requests, answers and routes. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { reported, type Thing } from './thing.ts';
+import { reported } from '../thing.ts';
+import type { PlaywrightThing } from './driver.ts';
 
-export const NETWORK: readonly Thing[] = [
+export const NETWORK: readonly PlaywrightThing[] = [
   {
     name: 'a response: status, headers, body, sizes',
     async run({ page, site }) {

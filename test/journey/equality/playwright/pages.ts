@@ -1,7 +1,8 @@
 /** Tabs, history, frames, dialogs, and what pages report. */
-import { reported, type Thing } from './thing.ts';
+import { reported } from '../thing.ts';
+import type { PlaywrightThing } from './driver.ts';
 
-export const PAGES: readonly Thing[] = [
+export const PAGES: readonly PlaywrightThing[] = [
   {
     name: 'tabs are opened, listed and closed',
     async run({ context, page, site }) {
@@ -112,6 +113,22 @@ export const PAGES: readonly Thing[] = [
       }
       await page.evaluate(`document.querySelector('iframe').remove()`);
       return [facts, page.frames().length];
+    },
+  },
+  {
+    name: 'frames of srcdoc, about:blank and a sandbox',
+    async run({ page, site }) {
+      await page.goto(site.url);
+      await page.evaluate(`document.body.innerHTML = \`
+        <iframe name=doc srcdoc="<h1>doc</h1>"></iframe>
+        <iframe name=blank></iframe><iframe name=boxed sandbox src="/two"></iframe>\``);
+      await page.frameLocator('[name=boxed]').locator('h1').waitFor();
+      const facts: unknown[] = [];
+      for (const name of ['doc', 'blank', 'boxed']) {
+        const frame = page.frame(name);
+        facts.push([frame?.url(), await frame?.evaluate('[origin, document.body.innerText]')]);
+      }
+      return [facts, await page.frameLocator('[name=doc]').locator('h1').textContent()];
     },
   },
   {

@@ -1,14 +1,13 @@
-/** Connections that fail, addresses that are refused, sockets, proxies. */
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { reported, type Thing } from './thing.ts';
+/** Connections that fail, addresses that are refused, sockets. */
+import { freePort } from '../../../support/port.ts';
+import { reported } from '../thing.ts';
+import type { PlaywrightThing } from './driver.ts';
 
-export const CONNECTIONS: readonly Thing[] = [
+export const CONNECTIONS: readonly PlaywrightThing[] = [
   {
     name: 'hosts and ports that cannot be reached',
     async run({ context }) {
-      const refused = await closedPort();
+      const refused = await freePort();
       const errors: string[] = [];
       for (const host of ['no-such-host.invalid', '[100::1]', `127.0.0.1:${refused}`]) {
         for (const scheme of ['http', 'https']) {
@@ -82,48 +81,4 @@ export const CONNECTIONS: readonly Thing[] = [
       return [before, offline, error, (await page.goto(`${site.url}/two`))?.status()];
     },
   },
-  {
-    name: 'a proxy of one context',
-    async run({ browser }) {
-      await using proxy = await ownProxy();
-      const context = await browser.newContext({ proxy: { server: proxy.url } });
-      const page = await context.newPage();
-      const response = await page.goto('http://named-by.invalid/x');
-      const text = await response?.text();
-      await context.close();
-      return [response?.status(), text];
-    },
-  },
 ];
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const closed = once(server, 'close');
-  server.close();
-  await closed;
-  return port;
-}
-
-/** Answers for every host, to a request for a whole address and through a tunnel alike. */
-async function ownProxy(): Promise<AsyncDisposable & { url: string }> {
-  const server = createServer(({ headers }, response) => {
-    response.writeHead(200, { connection: 'close' }).end(`proxied for ${headers.host}`);
-  });
-  server.on('connect', (_, socket) => {
-    socket.write('HTTP/1.1 200 OK\r\n\r\n');
-    server.emit('connection', socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
-}

@@ -1,7 +1,7 @@
 /** Keyboard, mouse, touch, files, and what locators find. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Thing } from './thing.ts';
+import type { PlaywrightThing } from './driver.ts';
 
 const FORM = `<!doctype html><form><label>Name <input name=name></label>
   <label><input type=checkbox name=agree> Agree</label>
@@ -15,7 +15,7 @@ const LISTENER = `window.seen = [];
       e.detail ?? '', e.pointerType ?? '', e.isTrusted, e.clientX ?? '', e.shiftKey ?? '']));
   }`;
 
-export const INPUT: readonly Thing[] = [
+export const INPUT: readonly PlaywrightThing[] = [
   {
     name: 'keyboard: typing, shortcuts, text that has no keys',
     async run({ page }) {

@@ -1,7 +1,8 @@
 /** Cookies, stores, workers, and what contexts keep apart. */
-import type { Thing } from './thing.ts';
+import { join } from 'node:path';
+import type { PlaywrightThing } from './driver.ts';
 
-export const STORAGE: readonly Thing[] = [
+export const STORAGE: readonly PlaywrightThing[] = [
   {
     name: 'cookies: set by a site, by a page, by a driver; cleared',
     async run({ context, page, site }) {
@@ -33,6 +34,31 @@ export const STORAGE: readonly Thing[] = [
       const found = await copy.evaluate(`[localStorage.getItem('k'), document.cookie]`);
       await other.close();
       return [state.origins, state.cookies.map(({ name }) => name).sort(), found];
+    },
+  },
+  {
+    name: 'storage state in a file, with IndexedDB',
+    async run({ browser, context, page, site, directory }) {
+      await page.goto(`${site.url}/cookie`);
+      await page.evaluate(`new Promise((resolve, reject) => {
+        const opening = indexedDB.open('d', 1);
+        opening.onupgradeneeded = () => opening.result.createObjectStore('s').put('v', 'k');
+        opening.onsuccess = () => resolve(opening.result.close());
+        opening.onerror = () => reject(opening.error);
+      })`);
+      const path = join(directory, 'state.json');
+      await context.storageState({ path, indexedDB: true });
+      const other = await browser.newContext({ storageState: path });
+      const copy = await other.newPage();
+      await copy.goto(site.url);
+      const found = await copy.evaluate(`new Promise((resolve) => {
+        indexedDB.open('d', 1).onsuccess = ({ target: { result } }) => {
+          result.transaction('s').objectStore('s').get('k').onsuccess =
+            ({ target }) => resolve([target.result, document.cookie]);
+        };
+      })`);
+      await other.close();
+      return found;
     },
   },
   {

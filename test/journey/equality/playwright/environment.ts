@@ -1,5 +1,5 @@
 /** What a page sees of its browser, and what a driver sets of it. */
-import type { Thing } from './thing.ts';
+import type { PlaywrightThing } from './driver.ts';
 
 const SCREEN = `({
   screen: [screen.width, screen.height, screen.availWidth, screen.availHeight, screen.colorDepth],
@@ -26,7 +26,7 @@ const NAVIGATOR = `({
   chrome: typeof chrome,
 })`;
 
-export const ENVIRONMENT: readonly Thing[] = [
+export const ENVIRONMENT: readonly PlaywrightThing[] = [
   {
     name: 'navigator',
     async run({ page, site }) {

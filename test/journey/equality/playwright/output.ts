@@ -1,10 +1,11 @@
 /** Pictures, documents, traces, coverage, downloads. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { must } from '../../../proto/must.ts';
-import { reported, type Thing } from './thing.ts';
+import { must } from '../../../../proto/must.ts';
+import { reported } from '../thing.ts';
+import type { PlaywrightThing } from './driver.ts';
 
-export const OUTPUT: readonly Thing[] = [
+export const OUTPUT: readonly PlaywrightThing[] = [
   {
     name: 'screenshots: size and colour of a pixel',
     async run({ page }) {
@@ -53,6 +54,23 @@ export const OUTPUT: readonly Thing[] = [
         /\/Count (\d+)/.exec(text)?.[1],
         /\/MediaBox \[[^\]]+\]/.exec(text)?.[0],
       ];
+    },
+  },
+  {
+    name: 'PDF: margins, ranges, a header, its own page size',
+    async run({ page }) {
+      await page.setContent(`<style>@page { size: 300px 200px }</style>
+        <h1>one</h1><h1 style="break-before: page">two</h1>`);
+      const header = { displayHeaderFooter: true, headerTemplate: '<b>x</b>', footerTemplate: '' };
+      const documents = [
+        await page.pdf({ landscape: true, margin: { top: '1in', left: '2cm' }, scale: 0.5 }),
+        await page.pdf({ pageRanges: '2', width: '5in', height: '400px', ...header }),
+        await page.pdf({ preferCSSPageSize: true, tagged: true }),
+      ];
+      return documents.map((bytes) => {
+        const text = bytes.toString('latin1');
+        return [/\/Count (\d+)/.exec(text)?.[1], /\/MediaBox \[[^\]]+\]/.exec(text)?.[0]];
+      });
     },
   },
   {

@@ -1,0 +1,97 @@
+/** Proxies of contexts. The requests that reach a proxy are compared too. */
+import { freePort } from '../../../support/port.ts';
+import { startHttpProxy, startSocksProxy } from '../../../support/proxies.ts';
+import { reported } from '../thing.ts';
+import type { Place, PlaywrightThing } from './driver.ts';
+
+const CREDENTIALS = { username: 'ada', password: 'se:cret p@ss' };
+const SHOP = 'http://shop.test/two';
+
+type Proxied = { server: string; bypass?: string; username?: string; password?: string };
+
+export const PROXIES: readonly PlaywrightThing[] = [
+  {
+    name: 'a proxy of a context: plain requests and sockets',
+    async run({ browser, site }) {
+      await using proxy = await startHttpProxy(portOf(site.url));
+      const context = await browser.newContext({ proxy: { server: proxy.address } });
+      const page = await context.newPage();
+      const response = await page.goto(SHOP);
+      const echoed = await page.evaluate(`new Promise((resolve) => {
+        const socket = new WebSocket('ws://sockets.test/');
+        socket.onopen = () => socket.send('text');
+        socket.onmessage = ({ data }) => resolve(data);
+        socket.onerror = () => resolve('failed');
+      })`);
+      const facts = [response?.status(), await response?.text(), echoed];
+      await context.close();
+      return [facts, pagesAsked(proxy)];
+    },
+  },
+  {
+    name: 'a proxy with credentials: right, wrong and none',
+    async run({ browser, site }) {
+      await using proxy = await startHttpProxy(portOf(site.url), CREDENTIALS);
+      const answers: unknown[] = [];
+      const server = `http://${proxy.address}`;
+      answers.push(await answerAt(browser, { server, ...CREDENTIALS }, SHOP));
+      // a tunnel to a site that has no TLS
+      answers.push(await answerAt(browser, { server, ...CREDENTIALS }, 'https://shop.test/'));
+      const wrong = { server, ...CREDENTIALS, password: 'wrong' };
+      answers.push(await answerAt(browser, wrong, SHOP));
+      answers.push(await answerAt(browser, { server }, SHOP));
+      return [answers, pagesAsked(proxy)];
+    },
+  },
+  {
+    name: 'a proxy and what is bypassed',
+    async run({ browser, site }) {
+      await using proxy = await startHttpProxy(portOf(site.url));
+      const answers: unknown[] = [];
+      for (const [bypass, url] of [
+        [undefined, `${site.url}/two`],
+        ['127.0.0.1', `${site.url}/two`],
+        ['.test, localhost', SHOP],
+        ['.test, localhost', `${site.other}/two`],
+        ['other.test', SHOP],
+      ] as const) {
+        const server = `http://${proxy.address}`;
+        answers.push(await answerAt(browser, bypass ? { server, bypass } : { server }, url));
+      }
+      return [answers, pagesAsked(proxy)];
+    },
+  },
+  {
+    name: 'a proxy of SOCKS, and one that is not there',
+    async run({ browser, site }) {
+      await using socks = await startSocksProxy(portOf(site.url), CREDENTIALS);
+      const server = `127.0.0.1:${await freePort()}`;
+      return [
+        await answerAt(browser, { server: `socks5://${socks.address}`, ...CREDENTIALS }, SHOP),
+        await answerAt(browser, { server: `http://${server}` }, SHOP),
+        await answerAt(browser, { server: `http://${server}` }, 'https://shop.test/'),
+        await answerAt(browser, { server: `socks5://${server}` }, SHOP),
+      ];
+    },
+  },
+];
+
+async function answerAt(browser: Place['browser'], proxy: Proxied, url: string) {
+  const context = await browser.newContext({ proxy }).catch(reported);
+  if (typeof context === 'string') return context;
+  const page = await context.newPage();
+  const answer = await page.goto(url).catch(reported);
+  const facts =
+    typeof answer === 'string' ? answer : [answer?.status(), answer && (await answer.text())];
+  await context.close();
+  return facts;
+}
+
+/** Without repetitions and icons: what else a browser tries is its own affair. */
+function pagesAsked(proxy: { asked: string[] }): string[] {
+  return [...new Set(proxy.asked)].filter((one) => !one.endsWith('/favicon.ico')).sort();
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}

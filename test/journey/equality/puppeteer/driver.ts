@@ -1,0 +1,61 @@
+/** Puppeteer: its things, and how they run. */
+import puppeteer, { type Browser, type BrowserContext, type Page } from 'puppeteer-core';
+import { must } from '../../../../proto/must.ts';
+import { type Driver, LIMIT_MS, QUIET, type Setting, type Thing } from '../thing.ts';
+import { CONNECTIONS } from './connections.ts';
+import { ENVIRONMENT } from './environment.ts';
+import { INPUT } from './input.ts';
+import { NETWORK } from './network.ts';
+import { OUTPUT } from './output.ts';
+import { PAGES } from './pages.ts';
+import { TARGETS } from './targets.ts';
+
+export type Place = Setting & {
+  browser: Browser;
+  /** Of this thing alone. */
+  context: BrowserContext;
+  /** Empty, in that context. */
+  page: Page;
+  /** Another client of the same browser. */
+  connect(): Promise<Browser>;
+};
+
+export type PuppeteerThing = Thing<Place>;
+
+const THINGS: readonly PuppeteerThing[] = [
+  ...[...PAGES, ...TARGETS, ...NETWORK, ...CONNECTIONS],
+  ...[...INPUT, ...OUTPUT, ...ENVIRONMENT],
+];
+
+export const PUPPETEER: Driver = {
+  name: 'puppeteer',
+  things: THINGS,
+  async open(target) {
+    const browser =
+      'url' in target
+        ? await puppeteer.connect({ browserWSEndpoint: target.url })
+        : await puppeteer.launch({
+            executablePath: target.program,
+            headless: target.program.endsWith('shell') ? 'shell' : true,
+            args: ['--no-sandbox', ...QUIET],
+          });
+    const connect = () => puppeteer.connect({ browserWSEndpoint: browser.wsEndpoint() });
+    return {
+      async run(name, setting) {
+        const thing = must(
+          THINGS.find((one) => one.name === name),
+          name,
+        );
+        const context = await browser.createBrowserContext();
+        try {
+          const page = await context.newPage();
+          page.setDefaultTimeout(LIMIT_MS);
+          return await thing.run({ ...setting, browser, context, page, connect });
+        } finally {
+          await context.close();
+        }
+      },
+      [Symbol.asyncDispose]: () => browser.close(),
+    };
+  },
+};
