@@ -67,7 +67,7 @@ function answerOf(head: string): Buffer {
   return Buffer.from(`HTTP/1.1 ${head}\r\n\r\n`, 'latin1');
 }
 
-/** What makes Chrome fail a plain request, or CONNECT, for that reason. Shared: not to be changed. */
+/** What makes Chrome fail a plain request, or CONNECT. Shared: it is not to be changed. */
 export function disguised(error: NetError, isTunnel = false): Buffer {
   const { tunnel, plain } = must(ANSWERS.get(error), 'an answer for each reason');
   return isTunnel ? tunnel : plain;

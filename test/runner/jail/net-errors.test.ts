@@ -58,7 +58,7 @@ for (let at = 0; at < count; at += 1) ask();
 
 const TIMED_OUT = { code: 502, why: 'far.test does not answer', error: 'CONNECTION_TIMED_OUT' };
 
-/** A server that refuses each connection as the egress of a browser does, with the longest answer. */
+/** A server that refuses connections as a browser's egress does, with the longest answer. */
 async function openDoor() {
   const way = { isBrowser: true } as Aim;
   const door = createServer((socket) => {
