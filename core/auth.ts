@@ -62,9 +62,11 @@ export function authenticator(options: {
   store: Pick<Store, 'findApiKey' | 'useApiKey'>;
   tokens: Tokens;
   now: () => number;
+  /** Of the cache: no clock that can be set. */
+  steady: () => number;
   onFirstUse?: (keyId: string) => void;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
-  const { store, tokens, now, onFirstUse } = options;
+  const { store, tokens, now, steady, onFirstUse } = options;
   const kinds = ['runner', 'gateway', 'operator'] as const;
   const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
   const cache = new Map<string, { caller: ProjectKey; until: number }>();
@@ -73,7 +75,7 @@ export function authenticator(options: {
     const hash = hashOf(key);
     const name = hash.toString('base64');
     const known = cache.get(name);
-    if (known && known.until > now()) return known.caller;
+    if (known && known.until > steady()) return known.caller;
     cache.delete(name);
     const found = await store.findApiKey(hash);
     if (!found) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
@@ -81,7 +83,7 @@ export function authenticator(options: {
     if (found.lastUsedAt === null) onFirstUse?.(keyId);
     writeDownUse(keyId, found.lastUsedAt);
     if (cache.size >= KEY_CACHE_MAX) cache.clear();
-    cache.set(name, { caller: { projectId, keyId }, until: now() + KEY_CACHE_MS });
+    cache.set(name, { caller: { projectId, keyId }, until: steady() + KEY_CACHE_MS });
     return { projectId, keyId };
   }
 

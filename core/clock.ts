@@ -1,17 +1,25 @@
 /**
  * The clock that core schedules by: the wall's time at the start, and from there on the time that
- * passes. Whoever sets the machine's clock while core runs moves no due time, no lease and no
- * streak of failures. Time in which the machine slept has passed too. spec/webhooks.md 3.10.
+ * passes, asleep or awake. Whoever sets the machine's clock while core runs moves no due time, no
+ * lease and no streak of failures. spec/webhooks.md 3.10. When the machine's clock has differed for
+ * ten minutes, it is believed: core's clock takes one step to it, either way, and in the same
+ * moment all stored times take it too (store/sqlite/times.ts), so that nothing that waits notices.
  */
 import { uptime } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../proto/log.ts';
+import type { Store } from './store/types.ts';
 
 /** In milliseconds: how often sleep is looked for; it costs the reading of a file. */
 const LOOK_MS = 1_000;
-/** In milliseconds: as long as this the machine's clock must lag before it is believed. Ours. */
-const LAG_SETTLED_MS = 600_000;
+/** In milliseconds: as long as this the machine's clock must differ before it is believed. Ours. */
+export const CLOCK_SETTLE_MS = 600_000;
 /** In milliseconds: less is the coarseness of the clocks. */
 const SLEPT_MIN_MS = 1_000;
-const AHEAD_MIN_MS = 1_000;
+/** In milliseconds: less is not worth a step. */
+const OFF_MIN_MS = 10_000;
+/** A clock before this was never set: of a machine without a battery, before its NTP. */
+export const CLOCK_MIN_MS = Date.UTC(2025, 0, 1);
 
 export type ClockSources = {
   /** What the machine says it is; anybody may set it. */
@@ -22,44 +30,101 @@ export type ClockSources = {
   sinceBoot: () => number;
 };
 
+/** In Unix milliseconds: what is stored moves so that `from` becomes `to`. */
+export type Step = { from: number; to: number };
+
+export type SchedulerClock = {
+  /** Unix milliseconds, whole. */
+  now: () => number;
+  /** The same without its steps, for what is kept in memory. */
+  steady: () => number;
+  /** Takes the step that is due; whoever asks moves what is stored before anything else is. */
+  step: () => Step | undefined;
+};
+
 /** Milliseconds since the machine was started, asleep or awake. Nobody can set it. */
 export const sinceBoot = (): number => uptime() * 1_000;
 
 const MACHINE: ClockSources = { wall: Date.now, awake: () => performance.now(), sinceBoot };
 
 /**
- * Unix milliseconds, whole. Never before `floorMs`, the last time that was written: a machine that
- * comes up with an old clock would otherwise wait until it has caught up. A machine that came up
- * with a clock in the future has written such times: once its clock has been behind this one for
- * ten minutes, this one goes at half speed until both are the same.
+ * Never before `floorMs`, the last time that was written: a machine that comes up with an old clock
+ * would otherwise wait until it has caught up.
  */
-export function schedulerClock(floorMs: number, sources: ClockSources = MACHINE): () => number {
+export function schedulerClock(
+  floorMs: number,
+  settleMs = CLOCK_SETTLE_MS,
+  sources: ClockSources = MACHINE,
+): SchedulerClock {
   const { wall, awake, sinceBoot } = sources;
   const start = { at: Math.max(wall(), floorMs), awake: awake(), sinceBoot: sinceBoot() };
-  let base = { at: start.at, awake: start.awake };
-  /** How much of what passes may be left out until the next look. */
-  let surplusMs = 0;
-  let aheadSince: number | undefined;
+  let lookedAt = start.awake;
   let sleptMs = 0;
-  const read = (current: number): number => {
-    const passedMs = current - base.awake;
-    return base.at + passedMs - Math.min(passedMs / 2, surplusMs);
-  };
+  let steppedMs = 0;
+  /** The difference, and since when it is the same. */
+  let off: { ms: number; since: number } | undefined;
 
-  /** `current`: of the clock that runs while the machine is awake. */
-  function look(current: number): void {
-    base = { at: read(current), awake: current };
-    const missingMs = sinceBoot() - start.sinceBoot - (current - start.awake);
-    if (missingMs - sleptMs >= SLEPT_MIN_MS) sleptMs = missingMs;
-    const aheadMs = base.at + sleptMs - wall();
-    aheadSince = aheadMs > AHEAD_MIN_MS ? (aheadSince ?? current) : undefined;
-    const isSettled = aheadSince !== undefined && current - aheadSince >= LAG_SETTLED_MS;
-    surplusMs = isSettled ? aheadMs : 0;
+  function steady(): number {
+    const current = awake();
+    if (current - lookedAt >= LOOK_MS) {
+      lookedAt = current;
+      const missingMs = sinceBoot() - start.sinceBoot - (current - start.awake);
+      if (missingMs - sleptMs >= SLEPT_MIN_MS) sleptMs = missingMs;
+    }
+    return Math.floor(start.at + current - start.awake + sleptMs);
+  }
+  const now = () => steady() + steppedMs;
+
+  return {
+    now,
+    steady,
+    step() {
+      const [from, to, at] = [now(), Math.floor(wall()), steady()];
+      const ms = to - from;
+      const isOff = Math.abs(ms) >= OFF_MIN_MS && to >= CLOCK_MIN_MS;
+      if (!isOff) off = undefined;
+      else if (off === undefined || Math.abs(off.ms - ms) >= OFF_MIN_MS) off = { ms, since: at };
+      if (off === undefined || at - off.since < settleMs) return undefined;
+      off = undefined;
+      steppedMs += ms;
+      return { from, to };
+    },
+  };
+}
+
+/**
+ * Looks for steps as long as core runs. `onFatal` when what is stored could not be moved: a start
+ * begins with the times that are stored.
+ */
+export function startSteps(options: {
+  clock: SchedulerClock;
+  store: Pick<Store, 'moveTimes'>;
+  log: Log;
+  settleMs: number;
+  onFatal: (error: Error) => void;
+}): AsyncDisposable {
+  const { clock, store, log, settleMs, onFatal } = options;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function run(): Promise<void> {
+    for (;;) {
+      await sleep(settleMs / 10, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
+      const step = clock.step();
+      if (step === undefined) continue;
+      await store.moveTimes(step); // asked at once: what is asked later has the new times
+      log.warn({ stepMs: step.to - step.from }, 'core’s clock and all stored times were set');
+    }
   }
 
-  return () => {
-    const current = awake();
-    if (current - base.awake >= LOOK_MS) look(current);
-    return Math.floor(read(current) + sleptMs);
+  const running = run().catch((error: unknown) => {
+    onFatal(new Error('stored times could not be moved', { cause: error }));
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await running;
+    },
   };
 }

@@ -7,6 +7,7 @@ import { cidrList } from '../proto/addresses.ts';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/log.ts';
 import { type KeptDays, keptDays } from './cleaning.ts';
+import { CLOCK_SETTLE_MS } from './clock.ts';
 import { DISABLE_AFTER_MS, type Rule } from './delivery/disable.ts';
 import { RATE_PER_S } from './delivery/pace.ts';
 import { type QuotaLimits, quotaDefaults } from './quotas.ts';
@@ -30,6 +31,8 @@ export type CoreConfig = KeptDays & {
   leaseMs: number;
   /** TABERN_SWEEP_MS, 1,000: how often lost leases are looked for. */
   sweepMs: number;
+  /** TABERN_CLOCK_SETTLE_MS, 600,000: how long the machine's clock differs before it is believed. */
+  clockSettleMs: number;
   /** TABERN_CONCURRENCY, 25: sessions, and invocations, a new project may have at once. */
   concurrency: number;
   /** TABERN_QUEUE_MAX, 1,000: invocations of a project that may wait; past it 429. */
@@ -59,6 +62,9 @@ export function readCoreConfig(env: Env): CoreConfig {
     durability: choice(env, 'TABERN_DURABILITY', ['full', 'normal'], 'full'),
     leaseMs: integer(env, 'TABERN_LEASE_MS', { default: 15_000, min: 1_000, max: 300_000 }),
     sweepMs: integer(env, 'TABERN_SWEEP_MS', { default: 1_000, min: 50, max: 60_000 }),
+    clockSettleMs: integer(env, 'TABERN_CLOCK_SETTLE_MS', {
+      ...{ default: CLOCK_SETTLE_MS, min: 1_000, max: 3_600_000 },
+    }),
     concurrency: integer(env, 'TABERN_CONCURRENCY', { default: 25, min: 1, max: 10_000 }),
     queueMax: integer(env, 'TABERN_QUEUE_MAX', { default: 1_000, min: 1, max: 1_000_000 }),
     extensionsMax: integer(env, 'TABERN_EXTENSIONS_MAX', { default: 100, min: 1, max: 10_000 }),

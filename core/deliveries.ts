@@ -115,13 +115,13 @@ export function deliveryService(
   return {
     async claimDeliveries(request, { call }) {
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
-      const giveUpAt = now() + waitMs;
+      const giveUpAt = performance.now() + waitMs;
       const ending = AbortSignal.any([call.signal, closing]);
       for (let isWoken = false; ; isWoken = true) {
         using wake = openWake(store, 'deliveries');
         const claimed = await store.claimDeliveries(wantedBy({ senderId, instanceId }, max));
         if (call.signal.aborted) return handedBack(claimed.claims);
-        const leftMs = giveUpAt - now();
+        const leftMs = giveUpAt - performance.now();
         const { claims, gone, nextDue } = claimed;
         const isTold = claims.length > 0 || gone.length > 0 || (max === 0 && isWoken);
         if (isTold || leftMs <= 0 || closing.aborted) return answered(claimed);

@@ -37,6 +37,22 @@ export function idAt(ms: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-`;
 }
 
+/** In milliseconds: ids of a process borrow from the future, and clocks of machines differ. */
+const AHEAD_MIN_MS = 86_400_000;
+
+export type IdRange = { after: string; beforeId: string };
+
+/**
+ * Where to look for what was made before that time: below its ids, and where no id can be yet, as
+ * the clock was ahead when those were made.
+ */
+export function idRanges({ before, now }: { before: number; now: number }): IdRange[] {
+  return [
+    { after: '', beforeId: idAt(before) },
+    { after: idAt(now + AHEAD_MIN_MS), beforeId: '~' }, // after every UUID, in the order of text
+  ];
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function isId(text: string): boolean {

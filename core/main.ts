@@ -19,7 +19,7 @@ import { startScrub } from './blobs/scrub.ts';
 import { startBlobSweep } from './blobs/sweep.ts';
 import { openChecks } from './checks.ts';
 import { startCleaning } from './cleaning.ts';
-import { schedulerClock } from './clock.ts';
+import { type SchedulerClock, schedulerClock, startSteps } from './clock.ts';
 import type { CoreConfig } from './config.ts';
 import { type Damage, openChecked, openDamage } from './damage.ts';
 import { DISK_RULE, type DiskRule, openDisk } from './disk.ts';
@@ -95,27 +95,42 @@ async function start(
 ): Promise<Core> {
   const { damage, metrics = NO_METRICS } = options;
   const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
-  const { dataDir, leaseMs, sweepMs, queueMax, quotas } = config;
+  const { dataDir, leaseMs, sweepMs, queueMax, quotas, clockSettleMs: settleMs } = config;
   const keyFile = (name: string) => join(dataDir, 'keys', name);
 
   await using opened = new AsyncDisposableStack();
   const store = await openChecked(config, { onFatal, damage, opened });
-  const now = options.now ?? (await openClock(store, log));
+  const clock = told(options.now) ?? (await openClock(store, log, settleMs));
+  const { now, steady } = clock;
   await store.recoverWork({ at: now(), leaseMs });
   const sealer = await openSecrets(store, keyFile('master.key'));
   const tokens = openTokens(keyFile);
   const first = openFirstKey(keyFile('first.key'), { sealer, log });
   const files = await openBlobs(dataDir, { store, log, now, metrics, opened });
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
+  opened.use(startSteps({ clock, store, log, settleMs, onFatal }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
   opened.use(startCleaning(config, { store, files, log, now }));
   const checks = opened.use(openChecks());
-  const watch = await openWatch(config, { store, log, now, opened }, options);
+  const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   const closing = new AbortController();
   const handlers = allHandlers({
-    ...{ store, files, sealer, keys, checks, log, now, leaseMs, queueMax, quotas, ...watch },
-    ...authenticator({ store, tokens, now, onFirstUse: first.used }),
+    ...{
+      store,
+      files,
+      sealer,
+      keys,
+      checks,
+      log,
+      now,
+      steady,
+      leaseMs,
+      queueMax,
+      quotas,
+      ...watch,
+    },
+    ...authenticator({ store, tokens, now, steady, onFirstUse: first.used }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
     ...{ recordingDays: config.recordingDays, extensionsMax: config.extensionsMax },
@@ -159,23 +174,28 @@ async function openBlobs(
 /** What core sees of itself. */
 async function openWatch(
   { dataDir, leaseMs }: CoreConfig,
-  parts: Pick<Parts, 'store' | 'log' | 'now'> & { opened: AsyncDisposableStack },
+  parts: Pick<Parts, 'store' | 'log' | 'now' | 'steady'> & { opened: AsyncDisposableStack },
   { metrics = NO_METRICS, disk: rule = DISK_RULE }: CoreOptions,
 ) {
-  const { store, log, now, opened } = parts;
+  const { store, log, now, steady, opened } = parts;
   const disk = opened.use(openDisk({ dir: dataDir, log, rule }));
-  const readiness = openReadiness({ now, leaseMs });
+  const readiness = openReadiness({ now: steady, leaseMs });
   if (metrics !== NO_METRICS) await watchCore(metrics, { store, disk, readiness, now });
   return { disk, readiness, metrics };
 }
 
-async function openClock(store: Store, log: Log): Promise<() => number> {
+/** One that only its owner moves. */
+function told(now: CoreOptions['now']): SchedulerClock | undefined {
+  return now && { now, steady: now, step: () => undefined };
+}
+
+async function openClock(store: Store, log: Log, settleMs: number): Promise<SchedulerClock> {
   const written = await store.lastTime();
   const behindMs = written - Date.now();
   if (behindMs > CLOCK_BEHIND_MS) {
     log.warn({ behindMs }, "this machine's clock is behind what was written; going on from there");
   }
-  return schedulerClock(written);
+  return schedulerClock(written, settleMs);
 }
 
 function openTokens(keyFile: (name: string) => string): Tokens {

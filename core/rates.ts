@@ -17,7 +17,9 @@ export function openRate({ limit, periodMs, what, now }: Options): Rate {
     take(projectId) {
       const at = now();
       const open = periods.get(projectId);
-      const period = open && at < open.until ? open : { until: at + periodMs, count: 0 };
+      // a clock that was set back ends it, too
+      const isOpen = open && at < open.until && at >= open.until - periodMs;
+      const period = isOpen ? open : { until: at + periodMs, count: 0 };
       if (period !== open) forget(periods, at);
       periods.set(projectId, period);
       if (period.count >= limit) {

@@ -10,14 +10,16 @@ export type IsRevoked = (keyId: string) => Promise<boolean>;
 /** Of a key that another process may have revoked. Source: reliability.md R7.1. */
 const CACHE_MS = 1_000;
 /** Ours: longer than any link lives. */
-const SINCE_MS = 86_400_000;
+export const SINCE_MS = 86_400_000;
 
 export function revokedKeys({
   store,
   now,
+  steady,
 }: {
   store: Pick<Store, 'revokedKeys' | 'onWake'>;
   now: () => number;
+  steady: () => number;
 }): IsRevoked {
   let known: { ids: Promise<ReadonlySet<string>>; until: number } | undefined;
   store.onWake('revocations', () => {
@@ -26,8 +28,8 @@ export function revokedKeys({
   const read = async () => new Set(await store.revokedKeys(now() - SINCE_MS));
 
   return async (keyId) => {
-    if (known === undefined || known.until <= now())
-      known = { ids: read(), until: now() + CACHE_MS };
+    if (known === undefined || known.until <= steady())
+      known = { ids: read(), until: steady() + CACHE_MS };
     const { ids } = known;
     try {
       return (await ids).has(keyId);

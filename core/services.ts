@@ -77,6 +77,8 @@ export type Parts = {
   disk: Disk;
   readiness: Readiness;
   now: () => number;
+  /** The same, and never set: for what is kept in memory. */
+  steady: () => number;
   leaseMs: number;
   queueMax: number;
   dataDir: string;
@@ -102,7 +104,7 @@ export function allHandlers(parts: Parts): AllHandlers {
   const secrets = sessionSecrets(sealer);
   const quotas = openQuotas({ store, defaults: parts.quotas });
   const invocations = invocationService({ ...work, checks, secrets, quotas, closing });
-  const linked = { sealer, now, isRevoked: revokedKeys({ store, now }) };
+  const linked = { sealer, now, isRevoked: revokedKeys({ store, now, steady: parts.steady }) };
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });

@@ -3,7 +3,7 @@
  * keeps the session. What it used stays counted.
  */
 import type { Log } from '../proto/log.ts';
-import { idAt } from './ids.ts';
+import { idRanges } from './ids.ts';
 import type { Cleaner } from './janitor.ts';
 import type { Store } from './store/types.ts';
 
@@ -20,13 +20,15 @@ export function sessionCleaner(options: {
   const { store, log, now, keptMs } = options;
   return async (signal) => {
     let removed = 0;
-    let after: string | undefined = '';
-    while (after !== undefined && !signal.aborted) {
-      const before = now() - keptMs;
-      const limit = { before, beforeId: idAt(before), after, max: BATCH };
-      const batch: Awaited<ReturnType<Store['purgeSessions']>> = await store.purgeSessions(limit);
-      removed += batch.removed;
-      after = batch.last;
+    const before = now() - keptMs;
+    for (const range of idRanges({ before, now: now() })) {
+      let after: string | undefined = range.after;
+      while (after !== undefined && !signal.aborted) {
+        const limit = { ...range, before, after, max: BATCH };
+        const batch: Awaited<ReturnType<Store['purgeSessions']>> = await store.purgeSessions(limit);
+        removed += batch.removed;
+        after = batch.last;
+      }
     }
     if (removed > 0) log.info({ sessions: removed }, 'old sessions were removed');
   };

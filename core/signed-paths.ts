@@ -4,7 +4,7 @@
  * or with the API key that it was given to. Path and query only: core knows no hosts.
  */
 import { expired, type LinkMethod, readLink, signLink } from './blobs/links.ts';
-import type { IsRevoked } from './revoked-keys.ts';
+import { type IsRevoked, SINCE_MS } from './revoked-keys.ts';
 import type { Sealer } from './seal.ts';
 
 export type SignedPaths = {
@@ -33,7 +33,10 @@ export function signedPaths(purpose: string, { sealer, now, isRevoked }: LinkOpt
   return {
     sign: ({ lifeMs, ...grant }) => signLink(key, { ...grant, expiresAt: now() + lifeMs }),
     async read(method, url, graceMs = 0) {
-      const { path, projectId, keyId } = readLink(key, { method, url, now: now() - graceMs });
+      const grant = readLink(key, { method, url, now: now() - graceMs });
+      const { path, projectId, keyId, expiresAt } = grant;
+      // signed by a clock that was ahead: it would outlive what is known of its key
+      if (expiresAt > now() + SINCE_MS) throw expired();
       if (keyId !== undefined && (await isRevoked(keyId))) throw expired();
       return { path, projectId };
     },

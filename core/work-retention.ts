@@ -4,7 +4,7 @@
  * and no invocation that is kept has run it.
  */
 import type { Log } from '../proto/log.ts';
-import { idAt } from './ids.ts';
+import { type IdRange, idAt, idRanges } from './ids.ts';
 import type { Cleaner } from './janitor.ts';
 import type { Store } from './store/types.ts';
 
@@ -23,17 +23,18 @@ type Options = {
 /** Logs of invocations and builds, then invocations, which free versions, then builds. */
 export function workCleaner(options: Options): Cleaner {
   const { store, log, now, logsKeptMs, invocationsKeptMs, buildsKeptMs } = options;
-  const limit = (keptMs: number) => {
+  const ranges = (keptMs: number) => {
     const before = now() - keptMs;
-    return { before, beforeId: idAt(before), max: BATCH };
+    return idRanges({ before, now: now() }).map((range) => ({ ...range, before, max: BATCH }));
   };
+  type Limit = IdRange & { before: number; max: number };
 
-  async function builds(signal: AbortSignal): Promise<number> {
+  async function builds(signal: AbortSignal, limit: Limit): Promise<number> {
     let sum = 0;
-    let after: string | undefined = '';
+    let after: string | undefined = limit.after;
     while (after !== undefined && !signal.aborted) {
       const { removed, last }: Awaited<ReturnType<Store['purgeBuilds']>> = await store.purgeBuilds({
-        ...limit(buildsKeptMs),
+        ...limit,
         after,
       });
       sum += removed;
@@ -43,9 +44,14 @@ export function workCleaner(options: Options): Cleaner {
   }
 
   return async (signal) => {
-    const lines = await repeat(signal, () => store.purgeLogs(limit(logsKeptMs)));
-    const ended = await repeat(signal, () => store.purgeInvocations(limit(invocationsKeptMs)));
-    const built = await builds(signal);
+    const beforeId = idAt(now() - logsKeptMs);
+    // lines that are ahead go with what has printed them
+    const lines = await repeat(signal, () => store.purgeLogs({ beforeId, max: BATCH }));
+    let [ended, built] = [0, 0];
+    for (const limit of ranges(invocationsKeptMs)) {
+      ended += await repeat(signal, () => store.purgeInvocations(limit));
+    }
+    for (const limit of ranges(buildsKeptMs)) built += await builds(signal, limit);
     if (lines + ended + built > 0) {
       log.info({ logRows: lines, invocationRows: ended, builds: built }, 'old work was removed');
     }

@@ -27,6 +27,7 @@ import type { SessionLogOps } from './types/session-logs.ts';
 import type { SessionRetentionOps } from './types/session-retention.ts';
 import type { SessionOps } from './types/sessions.ts';
 import type { StorageOps } from './types/storage.ts';
+import type { TimeOps } from './types/times.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 import type { WorkRetentionOps } from './types/work-retention.ts';
 
@@ -62,6 +63,7 @@ export type StoreOps = ProjectOps &
   LogOps &
   BlobOps &
   StorageOps &
+  TimeOps &
   DownloadOps &
   ExtensionOps &
   RecordingOps &

@@ -25,7 +25,7 @@ function doorOf(...keys: string[]) {
       uses.push(at);
     },
   };
-  const door = authenticator({ store, tokens: TOKENS, now: clock.now });
+  const door = authenticator({ store, tokens: TOKENS, now: clock.now, steady: clock.now });
   return { enter: door.authenticate, forgetKey: door.forgetKey, clock, live, asked, uses };
 }
 

@@ -12,6 +12,7 @@ test('nothing set gives the documented defaults', () => {
     durability: 'full',
     leaseMs: 15_000,
     sweepMs: 1_000,
+    clockSettleMs: 600_000,
     concurrency: 25,
     queueMax: 1_000,
     extensionsMax: 100,

@@ -22,7 +22,8 @@ function open() {
       return () => {};
     },
   };
-  return { clock, seen, state, isRevoked: revokedKeys({ store, now: clock.now }) };
+  const isRevoked = revokedKeys({ store, now: clock.now, steady: clock.now });
+  return { clock, seen, state, isRevoked };
 }
 
 test('the database is asked once a second, however many links are judged', async () => {

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
+import { until } from '../support/poll.ts';
 import { processesNaming, signalAll } from '../support/processes.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ROLES, type Role, startApart } from './apart.ts';
@@ -14,20 +15,29 @@ import { ROLES, type Role, startApart } from './apart.ts';
 const test = suite('faults/clock-jump');
 const PRELOAD = fileURLToPath(new URL('../support/clock-preload.ts', import.meta.url));
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
+const TYPE = 'functions.invocations.completed';
 const HOUR_MS = 3_600_000;
 /** A restart of core takes less than twice of it, also on a busy machine. */
 const LEASE_MS = 8_000;
 /** Several renewals and sweeps, and longer than a lease that nobody renews. */
 const WHILE_MS = LEASE_MS + 4_000;
+const SETTLE_MS = 2_000;
+/** Far more than that, on a busy machine. */
+const FOLLOW_LIMIT_MS = 60_000;
+const DAY_MS = 24 * HOUR_MS;
 
+type Webhook = { id: string; updatedAt: string };
 type Session = { id: string; status: string; connectUrl: string };
 
-async function openScene() {
+async function openScene(offMs = 0) {
   await using opened = new AsyncDisposableStack();
   const file = join(opened.use(tempDirectory()).path, 'clock');
-  writeFileSync(file, '0');
+  writeFileSync(file, String(offMs));
   const command = [process.execPath, '--import', PRELOAD, BIN] as const;
-  const env = { TABERN_TEST_CLOCK: file, TABERN_LEASE_MS: String(LEASE_MS) };
+  const env = {
+    ...{ TABERN_TEST_CLOCK: file, TABERN_LEASE_MS: String(LEASE_MS) },
+    TABERN_CLOCK_SETTLE_MS: String(SETTLE_MS),
+  };
   const commands = { core: command, gateway: command, runner: command };
   const apart = opened.use(await startApart(env, commands));
   const session = await apart.call<Session>('/v1/sessions', {
@@ -37,6 +47,9 @@ async function openScene() {
   const client = new WebSocket(session.connectUrl);
   opened.defer(() => client.terminate());
   await once(client, 'open');
+  const webhook = await apart.call<Webhook>('/v1/webhooks', {
+    json: { endpoint: 'https://127.0.0.1/', eventTypes: [TYPE] },
+  });
   const kept = opened.move();
   return {
     apart,
@@ -47,6 +60,18 @@ async function openScene() {
       const running = processesNaming(apart.dataDir).filter(({ command }) => isOf.test(command));
       assert.is(running.length, roles.length);
       signalAll(running, 'SIGUSR2');
+    },
+    /** Core tells what is new by this clock. */
+    async checkFollows(offMs: number): Promise<void> {
+      const change = {
+        ...{ method: 'PATCH', headers: { 'content-type': 'application/json' } },
+        body: JSON.stringify({ eventTypes: [TYPE] }),
+      };
+      const isFollowed = async (): Promise<boolean> => {
+        const { updatedAt } = await apart.call<Webhook>(`/v1/webhooks/${webhook.id}`, change);
+        return Math.abs(Date.parse(updatedAt) - Date.now() - offMs) < 60_000;
+      };
+      await until(isFollowed, FOLLOW_LIMIT_MS);
     },
     /** The session is there, for the service and for its client. */
     async checkSession(): Promise<void> {
@@ -74,6 +99,25 @@ for (const hours of [1, -1]) {
     await using scene = await openScene();
     scene.setClock(hours * HOUR_MS, ['runner', 'gateway']);
     await scene.apart.kill('core'); // and a new start
+    await scene.checkSession();
+  });
+}
+
+for (const [name, aheadMs] of [
+  ['2 h', 2 * HOUR_MS],
+  ['30 days', 30 * DAY_MS],
+] as const) {
+  test(`core follows a clock that was ${name} ahead at its start: back, and forward`, async () => {
+    await using scene = await openScene(aheadMs);
+    await scene.checkFollows(aheadMs);
+    scene.setClock(0);
+    await scene.checkFollows(0);
+    await scene.checkSession();
+    await scene.apart.kill('core'); // what is stored is not ahead any more
+    await scene.checkFollows(0);
+    await scene.checkSession();
+    scene.setClock(aheadMs);
+    await scene.checkFollows(aheadMs);
     await scene.checkSession();
   });
 }

@@ -26,6 +26,7 @@ import { sessionLogOps } from './session-logs.ts';
 import { sessionRetentionOps } from './session-retention.ts';
 import { sessionOps } from './sessions.ts';
 import { storageOps } from './storage.ts';
+import { timeOps } from './times.ts';
 import type { Tx } from './tx.ts';
 import { webhookOps } from './webhooks.ts';
 import { workRetentionOps } from './work-retention.ts';
@@ -55,6 +56,7 @@ export function allOps(tx: Tx): StoreOps {
     ...logOps(tx),
     ...blobOps(tx),
     ...storageOps(tx),
+    ...timeOps(tx),
     ...downloadOps(tx),
     ...extensionOps(tx),
     ...recordingOps(tx),

@@ -36,7 +36,7 @@ export function workRetentionOps(tx: Tx): WorkRetentionOps {
     },
     purgeInvocations(purge) {
       let left = purge.max;
-      for (const id of sql.invocations.all(purge)) {
+      for (const id of sql.invocations.all({ after: '', ...purge })) {
         left -= purgeInvocation(id, left);
         if (left <= 0) break;
       }
@@ -74,7 +74,7 @@ function prepareInvocations({ db }: Tx) {
   return {
     invocations: db
       .prepare<[object], string>(`
-        SELECT id FROM invocations WHERE id < @beforeId AND ended_at < @before
+        SELECT id FROM invocations WHERE id > @after AND id < @beforeId AND ended_at < @before
         ORDER BY id LIMIT @max`)
       .pluck(),
     keys: db.prepare<[string]>('DELETE FROM idempotency_keys WHERE invocation_id = ?'),
