@@ -11,7 +11,7 @@ import type { CallOptions } from '../proto/rpc.ts';
 import type { Clients } from '../proto/services.ts';
 import { retried } from './retry.ts';
 
-/** Source: RenewLeasesRequest.lease_ids. */
+/** In one call. Source: RenewLeasesRequest.lease_ids. */
 const RENEW_MAX = 1_000;
 
 export type ToThread =
@@ -111,8 +111,7 @@ export function openRenewals(options: {
   const keepRenewing = async (): Promise<void> => {
     while (!signal.aborted) {
       await sleep(leaseMs / 3, undefined, { signal }).catch(() => {});
-      // without a lease, too: so an idle runner learns that it is superseded
-      if (!signal.aborted) await renew([...renewed.keys()].slice(0, RENEW_MAX));
+      if (!signal.aborted) await Promise.all(batches([...renewed.keys()]).map(renew));
     }
     await Promise.all(acknowledging);
   };
@@ -124,8 +123,10 @@ export function openRenewals(options: {
         case 'acquired': {
           const lease = { isAcknowledged: false, sureUntil: now() + 2 * leaseMs };
           for (const id of message.leaseIds) renewed.set(id, lease);
-          const asked = acknowledge(message.leaseIds).finally(() => acknowledging.delete(asked));
-          acknowledging.add(asked);
+          for (const leaseIds of batches(message.leaseIds)) {
+            const asked = acknowledge(leaseIds).finally(() => acknowledging.delete(asked));
+            acknowledging.add(asked);
+          }
           break;
         }
         case 'dropped':
@@ -137,6 +138,14 @@ export function openRenewals(options: {
       }
     },
   };
+}
+
+/** At least one, be it empty: so an idle runner learns that it is superseded. */
+function batches(leaseIds: readonly string[]): string[][] {
+  const count = Math.max(1, Math.ceil(leaseIds.length / RENEW_MAX));
+  return Array.from({ length: count }, (_, n) =>
+    leaseIds.slice(n * RENEW_MAX, (n + 1) * RENEW_MAX),
+  );
 }
 
 /** Core refuses the instance itself, now and for ever. */

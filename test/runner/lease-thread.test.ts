@@ -98,6 +98,18 @@ test('a lease whose work has ended is renewed no more', async () => {
   await until(() => scene.asked.at(-1)?.leaseIds.length === 0);
 });
 
+test('more leases than fit in one call are all acknowledged and renewed', async () => {
+  await using scene = await open();
+  const ids = Array.from({ length: 2_500 }, (_, n) => `lease ${n}`);
+  const held = ids.map((id) => scene.leases.hold(id));
+  scene.leases.take(ids);
+  await Promise.all(held.map(({ taken }) => taken));
+  const timesOf = (id: string) => scene.asked.filter(({ leaseIds }) => leaseIds.includes(id)).length;
+  await until(() => ['lease 0', 'lease 1000', 'lease 2499'].every((id) => timesOf(id) > 2));
+  assert.ok(scene.asked.every(({ leaseIds }) => leaseIds.length <= 1_000));
+  assert.not.ok(held.some(({ lost }) => lost.aborted));
+});
+
 test('the end of the thread settles whoever waits, and loses all leases', async () => {
   await using scene = await open();
   const held = scene.leases.hold('held');
