@@ -31,7 +31,7 @@ export type CoreConfig = KeptDays & {
   leaseMs: number;
   /** TABERN_SWEEP_MS, 1,000: how often lost leases are looked for. */
   sweepMs: number;
-  /** TABERN_CLOCK_SETTLE_MS, 600,000: how long the machine's clock differs before it is believed. */
+  /** TABERN_CLOCK_SETTLE_MS, 600,000: a machine's clock that differs so long is believed. */
   clockSettleMs: number;
   /** TABERN_CONCURRENCY, 25: sessions, and invocations, a new project may have at once. */
   concurrency: number;

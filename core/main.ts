@@ -95,20 +95,17 @@ async function start(
 ): Promise<Core> {
   const { damage, metrics = NO_METRICS } = options;
   const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
-  const { dataDir, leaseMs, sweepMs, queueMax, quotas, clockSettleMs: settleMs } = config;
+  const { dataDir, leaseMs, sweepMs, queueMax, quotas } = config;
   const keyFile = (name: string) => join(dataDir, 'keys', name);
-
   await using opened = new AsyncDisposableStack();
   const store = await openChecked(config, { onFatal, damage, opened });
-  const clock = told(options.now) ?? (await openClock(store, log, settleMs));
-  const { now, steady } = clock;
+  const { now, steady } = await openClock(config, options.now, { store, log, onFatal, opened });
   await store.recoverWork({ at: now(), leaseMs });
   const sealer = await openSecrets(store, keyFile('master.key'));
   const tokens = openTokens(keyFile);
   const first = openFirstKey(keyFile('first.key'), { sealer, log });
   const files = await openBlobs(dataDir, { store, log, now, metrics, opened });
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
-  opened.use(startSteps({ clock, store, log, settleMs, onFatal }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
   opened.use(startCleaning(config, { store, files, log, now }));
@@ -184,18 +181,23 @@ async function openWatch(
   return { disk, readiness, metrics };
 }
 
-/** One that only its owner moves. */
-function told(now: CoreOptions['now']): SchedulerClock | undefined {
-  return now && { now, steady: now, step: () => undefined };
-}
-
-async function openClock(store: Store, log: Log, settleMs: number): Promise<SchedulerClock> {
-  const written = await store.lastTime();
+/** The one that was given is its owner's to move. */
+async function openClock(
+  { clockSettleMs: settleMs }: CoreConfig,
+  given: CoreOptions['now'],
+  parts: Omit<Parameters<typeof startSteps>[0], 'clock' | 'settleMs' | 'store'> &
+    Pick<Parts, 'store'> & { opened: AsyncDisposableStack },
+): Promise<Pick<SchedulerClock, 'now' | 'steady'>> {
+  if (given !== undefined) return { now: given, steady: given };
+  const written = await parts.store.lastTime();
   const behindMs = written - Date.now();
   if (behindMs > CLOCK_BEHIND_MS) {
-    log.warn({ behindMs }, "this machine's clock is behind what was written; going on from there");
+    const says = "this machine's clock is behind what was written; going on from there";
+    parts.log.warn({ behindMs }, says);
   }
-  return schedulerClock(written, settleMs);
+  const clock = schedulerClock(written, settleMs);
+  parts.opened.use(startSteps({ ...parts, clock, settleMs }));
+  return clock;
 }
 
 function openTokens(keyFile: (name: string) => string): Tokens {

@@ -47,7 +47,7 @@ test('every column that holds a time is moved', () => {
 for (const stepMs of [-2 * HOUR, -30 * DAY, 2 * HOUR, 30 * DAY]) {
   const named = `${stepMs / HOUR} h`;
 
-  test(`a step of ${named}: a delivery is due when it was to be, its endpoint's streak stays`, async () => {
+  test(`a step of ${named}: a delivery is due as it was, the streak stays`, async () => {
     await using app = bootDeliveries();
     await app.addWebhook();
     app.emit();
@@ -95,7 +95,7 @@ for (const stepMs of [-2 * HOUR, -30 * DAY, 2 * HOUR, 30 * DAY]) {
   });
 }
 
-test('what was made thirty days ahead goes when its time is over, whatever its id says', async () => {
+test('what was made thirty days ahead goes in its time, whatever its id says', async () => {
   await using bench = await openBench(must(engine, 'engine'));
   const { store } = bench;
   const projectId = await bench.project('p');
@@ -119,7 +119,7 @@ test('what was made thirty days ahead goes when its time is over, whatever its i
   assert.is(await store.getSession({ id, projectId }), undefined);
 });
 
-test('a signed URL of a clock that was ahead does not outlive what is known of its key', async () => {
+test('a signed URL of a clock that was ahead does not outlive its key', async () => {
   let at = T0 + 30 * DAY;
   const isRevoked = async () => false;
   const sealer = sealerOf(Buffer.alloc(32, 1));

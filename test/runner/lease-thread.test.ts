@@ -104,7 +104,8 @@ test('more leases than fit in one call are all acknowledged and renewed', async 
   const held = ids.map((id) => scene.leases.hold(id));
   scene.leases.take(ids);
   await Promise.all(held.map(({ taken }) => taken));
-  const timesOf = (id: string) => scene.asked.filter(({ leaseIds }) => leaseIds.includes(id)).length;
+  const timesOf = (id: string): number =>
+    scene.asked.filter(({ leaseIds }) => leaseIds.includes(id)).length;
   await until(() => ['lease 0', 'lease 1000', 'lease 2499'].every((id) => timesOf(id) > 2));
   assert.ok(scene.asked.every(({ leaseIds }) => leaseIds.length <= 1_000));
   assert.not.ok(held.some(({ lost }) => lost.aborted));
