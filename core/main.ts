@@ -113,20 +113,8 @@ async function start(
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   const closing = new AbortController();
   const handlers = allHandlers({
-    ...{
-      store,
-      files,
-      sealer,
-      keys,
-      checks,
-      log,
-      now,
-      steady,
-      leaseMs,
-      queueMax,
-      quotas,
-      ...watch,
-    },
+    ...{ store, files, sealer, keys, checks, log, now, steady, leaseMs, queueMax, quotas },
+    ...watch,
     ...authenticator({ store, tokens, now, steady, onFirstUse: first.used }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
     ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
