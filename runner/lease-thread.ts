@@ -28,11 +28,19 @@ const { receive } = openRenewals({
   send: (message) => main.postMessage(message),
   signal: new AbortController().signal, // the main thread terminates this one
 });
-const watch = watchForStall((silentMs) => {
-  log.fatal({ silentMs }, 'the main thread is blocked: ending the process');
-  process.kill(process.pid, 'SIGKILL');
+const watch = watchForStall({
+  onStall(silentMs) {
+    log.fatal({ silentMs }, 'the main thread is blocked: ending the process');
+    process.kill(process.pid, 'SIGKILL');
+  },
+  onInspected(silentMs) {
+    log.warn(
+      { silentMs },
+      'the main thread is blocked and its inspector is open: nothing is ended',
+    );
+  },
 });
 main.on('message', (message: ToThread) => {
-  if (message.type === 'beat') watch.beat();
+  if (message.type === 'beat') watch.beat(message.isInspected);
   receive(message);
 });

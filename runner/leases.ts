@@ -3,6 +3,7 @@
  * (renewals.ts); the work of a lost one is aborted. A held lease may be released by a user
  * (releases.ts): it is still held until its work has ended. held -> dropped | lost.
  */
+import inspector from 'node:inspector';
 import type { Log } from '../proto/log.ts';
 import { onAbort } from './abort.ts';
 import type { FromThread, ToThread } from './renewals.ts';
@@ -110,7 +111,8 @@ export function openLeases(options: {
   };
   const thread = options.openThread({ receive, ended });
   const beat = (): void => {
-    thread.send({ type: 'beat', isBrowserFailing: options.isBrowserFailing() });
+    const isInspected = inspector.url() !== undefined;
+    thread.send({ type: 'beat', isBrowserFailing: options.isBrowserFailing(), isInspected });
   };
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();

@@ -19,8 +19,11 @@ export type ToThread =
   | { type: 'acquired'; leaseIds: string[] }
   /** Its work has ended: it is not renewed any more. */
   | { type: 'dropped'; leaseId: string }
-  /** The main thread turns; core receives the state of Chrome with each renewal. */
-  | { type: 'beat'; isBrowserFailing: boolean };
+  /**
+   * The main thread turns, and whether a debugger can stop it; core receives the state of Chrome
+   * with each renewal.
+   */
+  | { type: 'beat'; isBrowserFailing: boolean; isInspected: boolean };
 
 export type FromThread =
   /** Core knows that these have arrived. */

@@ -1,7 +1,8 @@
 /**
  * A main thread that blocks for good, as the lease thread sees it: no beat. Its leases would be
  * renewed for ever, and nobody would serve them. Silence is counted in ticks of the lease thread
- * itself: a process that was stopped and continued, or a machine that slept, was not blocked.
+ * itself: a process that was stopped and continued, or a machine that slept, was not blocked. A
+ * main thread that a debugger may have stopped is not either.
  */
 
 /** In milliseconds. Ours. */
@@ -13,25 +14,36 @@ const TICK_MS = 1_000;
 export const STALL_MAX_MS = 60_000;
 
 export type StallWatch = Disposable & {
-  /** The main thread turned. */
-  beat(): void;
+  /** The main thread turned. `isInspected`: a debugger can stop it. */
+  beat(isInspected: boolean): void;
 };
 
-/** `onStall` is called once; `setTick` stands for setInterval. */
+/** Each is called once. `onInspected`: it may be at a breakpoint, so `onStall` is not called. */
+type Listener = { onStall(silentMs: number): void; onInspected(silentMs: number): void };
+
+/** `setTick` stands for setInterval. */
 export function watchForStall(
-  onStall: (silentMs: number) => void,
+  { onStall, onInspected }: Listener,
   setTick: (tick: () => void, ms: number) => Disposable = ticking,
 ): StallWatch {
   let silentMs = 0;
+  let isInspected = false;
+  let isTold = false;
   const ticks = setTick(() => {
     silentMs += TICK_MS;
     if (silentMs <= STALL_MAX_MS) return;
+    if (isInspected) {
+      if (!isTold) onInspected(silentMs);
+      isTold = true;
+      return;
+    }
     ticks[Symbol.dispose]();
     onStall(silentMs);
   }, TICK_MS);
   return {
-    beat() {
+    beat(isNow) {
       silentMs = 0;
+      isInspected = isNow;
     },
     [Symbol.dispose]: () => ticks[Symbol.dispose](),
   };
