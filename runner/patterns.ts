@@ -6,7 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { limitCpu } from '../proto/cpu-clock.ts';
 import { patternProblem } from '../proto/patterns.ts';
-import type { Pattern } from './jail/routes.ts';
+import { type Pattern, PatternTimeout } from './jail/routes.ts';
 
 /** Ours, of CPU time: proto/patterns.ts bounds a compilation and a match to some 20 ms each. */
 const QUESTION_MAX_MS = 2_000;
@@ -84,7 +84,7 @@ class Thread {
     this.#worker.ref();
     const waiter = this.#isReady ? this.#waiting.shift() : undefined;
     if (waiter === undefined) return; // its first message comes back here
-    const over = () => this.#fail(new Error('a domainPattern took too much CPU time'));
+    const over = () => this.#fail(new PatternTimeout('a domainPattern took too much CPU time'));
     const limit = limitCpu(this.#worker, this.#questionMaxMs, over);
     this.#running = { waiter, limit };
     const { text, host } = waiter;

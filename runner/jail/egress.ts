@@ -14,7 +14,7 @@ import { Line } from './line.ts';
 import { meter } from './meter.ts';
 import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './names.ts';
 import type { NetError } from './net-errors.ts';
-import type { Route } from './routes.ts';
+import { PatternTimeout, type Route } from './routes.ts';
 import { askedFor, grant, SOCKS_VERSION } from './socks.ts';
 import { type Aim, aim, dial, type IsBlocked, type Refusal, type Target } from './targets.ts';
 
@@ -29,6 +29,7 @@ const KEEP_ALIVE_MS = 60_000;
 const NAMES_KEPT_MS = 5_000;
 /** Ours: Chrome itself keeps 32 per proxy. */
 const CONNECTIONS_MAX = 512;
+const SLOW_PATTERN = 'a domainPattern of a session took too much CPU time';
 /** Of loopback, all but the one that is every client's. */
 const NOBODYS = /^127\.(?!0\.0\.1$)/;
 
@@ -112,7 +113,8 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
       socket.allowHalfOpen = true; // in a tunnel, who has said all still hears the answer
       socket.setNoDelay(true);
       serve(own, socket).catch((error: unknown) => {
-        log.error({ error: String(error) }, 'egress failed');
+        if (error instanceof PatternTimeout) log.warn({}, SLOW_PATTERN);
+        else log.error({ error: String(error) }, 'egress failed');
         socket.destroy();
       });
     },

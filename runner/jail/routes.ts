@@ -7,6 +7,9 @@ import type { Upstream } from '../../proto/proxies.ts';
 /** An expression, matched here when it is the operator's, in a thread when it is a tenant's. */
 export type Pattern = { find(host: string): boolean | Promise<boolean> };
 
+/** A tenant's pattern was not matched in its time: the tenant's doing, and no error of ours. */
+export class PatternTimeout extends Error {}
+
 export type Route = {
   /** Every host when absent. */
   pattern?: Pattern;

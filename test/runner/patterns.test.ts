@@ -1,7 +1,13 @@
 /** Patterns of tenants, matched beside the runner's own thread. */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { cidrList } from '../../proto/addresses.ts';
+import type { Log } from '../../proto/log.ts';
+import { openEgress } from '../../runner/jail/egress.ts';
 import { openPatterns } from '../../runner/patterns.ts';
+import { until } from '../support/poll.ts';
 
 const patterns = suite('runner/patterns');
 
@@ -48,6 +54,29 @@ patterns('a question that uses too much CPU time fails, and the next one is answ
   const said = await Promise.resolve(hostile.find(hostOf(1).padStart(8_000, 'a'))).catch(String);
   assert.match(String(said), /too much CPU time/);
   assert.is(await ofSession()('a').find('a.test'), true);
+});
+
+patterns('a pattern that is too slow ends its connection with a warning, as no error', async () => {
+  const logged: [string, string][] = [];
+  const levels = ['info', 'warn', 'error'].map((level) => {
+    return [level, (_: object, message: string) => logged.push([level, message])];
+  });
+  const pattern = openPatterns({ questionMaxMs: 1 }).ofSession()(SLOW);
+  const egress = openEgress({
+    allow: cidrList([]),
+    log: Object.fromEntries(levels) as Log,
+    resolve: async () => [],
+  });
+  egress.steer({ routes: [{ pattern }] });
+  const door = createServer(egress.handle).listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const client = connect((door.address() as AddressInfo).port, '127.0.0.1');
+  client.on('error', () => undefined).write(`CONNECT ${hostOf(2)}:443 HTTP/1.1\r\n\r\n`);
+  client.resume();
+  await once(client, 'close');
+  await until(() => logged.length > 0);
+  assert.equal(logged, [['warn', 'a domainPattern of a session took too much CPU time']]);
+  door.close();
 });
 
 patterns.run();
