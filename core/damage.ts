@@ -91,8 +91,8 @@ export async function openChecked(
 ): Promise<Store> {
   const { onFatal, damage, opened } = parts;
   const store = await openStore({ dir, durability, crashAt, onFatal });
-  opened.use(damage);
   opened.defer(() => store.close());
+  opened.use(damage); // its check ends first: the last who closes the database empties its log
   await damage.check(onFatal);
   return store;
 }

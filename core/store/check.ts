@@ -1,9 +1,11 @@
 /**
- * Looks whether the database is whole, in a thread of its own, while it is in use or not. Table by
- * table: a reader that stays long would keep the log from being emptied.
+ * Looks whether the database is whole, in a process of its own, while it is in use or not: nothing
+ * else ends a check that is under way. Table by table: a reader that stays long would keep the log
+ * from being emptied.
  */
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
 
 export type Checking = AsyncDisposable & {
   /**
@@ -13,25 +15,37 @@ export type Checking = AsyncDisposable & {
   problems: Promise<string[]>;
 };
 
+/** What the process says. */
+export type Checked = { problems: string[] } | { failed: string };
+
 export function startCheck(dir: string): Checking {
-  const worker = new Worker(new URL('./sqlite/check-thread.ts', import.meta.url), {
-    workerData: { dir },
-    execArgv: [], // the program's own flags are not for a thread
+  const program = fileURLToPath(new URL('./sqlite/check-process.ts', import.meta.url));
+  const child = fork(program, [dir], {
+    env: {},
+    execArgv: [], // this process's own flags are not for it
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  worker.unref();
-  const over = new AbortController();
-  const said = once(worker, 'message', { signal: over.signal }) as Promise<[string[]]>;
+  let isOver = false;
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve()); // it could not be started
+  });
+
+  async function answer(): Promise<string[]> {
+    const said = once(child, 'message') as Promise<[Checked]>;
+    const silent = ended.then(() => [{ failed: 'it ended without a word' }] as [Checked]);
+    const [checked] = await Promise.race([said, silent]);
+    if ('problems' in checked) return checked.problems;
+    if (isOver) return [];
+    throw new Error(`the check failed: ${checked.failed}`);
+  }
+
   return {
-    problems: said.then(
-      ([problems]) => problems,
-      (error: Error) => {
-        if (over.signal.aborted) return [];
-        throw error;
-      },
-    ),
+    problems: answer(),
     async [Symbol.asyncDispose]() {
-      over.abort();
-      await worker.terminate();
+      isOver = true;
+      child.kill('SIGKILL');
+      await ended;
     },
   };
 }

@@ -1,16 +1,20 @@
-/** The thread of core/store/check.ts: SQLite's quick_check of each table, then it ends. */
+/** The process of core/store/check.ts: SQLite's quick_check of each table, then it ends. */
 import { join } from 'node:path';
-import { parentPort, workerData } from 'node:worker_threads';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { must } from '../../../proto/must.ts';
+import type { Checked } from '../check.ts';
 
 /** More would say the same. */
 const PROBLEMS_MAX = 3;
 /** Codes of what was read; any other, such as a lack of descriptors or memory, is no damage. */
 const DAMAGED = /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/;
 
-const { dir } = workerData as { dir: string };
-must(parentPort, 'port: this file is a thread, not a program').postMessage(problemsIn(dir));
+const tell = (said: Checked) => process.send?.(said, () => process.disconnect());
+try {
+  tell({ problems: problemsIn(must(process.argv[2], 'data directory')) });
+} catch (error) {
+  tell({ failed: String(error) });
+}
 
 function problemsIn(dir: string): string[] {
   using opened = new DisposableStack();
