@@ -22,8 +22,14 @@ export type SecondTenantData = {
   servicePid: number;
 };
 
-/** The longest since the report before it, in milliseconds. */
-export type Clocks = { tripMs: number; getMs: number; controlMs: number; rounds: number };
+export type Clocks = {
+  /** The longest since the report before it, in milliseconds. */
+  tripMs: number;
+  getMs: number;
+  controlMs: number;
+  /** Of the slowest clock, from the start. */
+  rounds: number;
+};
 
 const PERIOD_MS = 100;
 const test = must(parentPort, 'the test');
@@ -96,7 +102,8 @@ const clocks = [
 Promise.all(clocks).catch(fail);
 test.on('message', () => {
   const times = { tripMs: trip.take(), getMs: get.take(), controlMs: control.take() };
-  test.postMessage({ ...times, rounds: trip.rounds } satisfies Clocks);
+  const rounds = Math.min(...[trip, get, control].map((clock) => clock.rounds));
+  test.postMessage({ ...times, rounds } satisfies Clocks);
 });
 test.postMessage('ready');
 

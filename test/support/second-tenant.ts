@@ -13,8 +13,11 @@ import type { Stack } from './stack.ts';
 /** The promise to a second tenant. */
 const ROUND_TRIP_MAX_MS = 1_000;
 export type SecondTenant = AsyncDisposable & {
-  /** The clocks since the last report. Throws when the session or its connection has ended. */
-  report(): Promise<Clocks>;
+  /**
+   * The clocks since the last look, when each has gone round so many times more. Throws when the
+   * session or its connection has ended, or stands still.
+   */
+  after(rounds: number): Promise<Clocks>;
 };
 
 export async function openSecondTenant(stack: Stack): Promise<SecondTenant> {
@@ -40,14 +43,32 @@ export async function openSecondTenant(stack: Stack): Promise<SecondTenant> {
   worker.once('error', reject);
   const next = () => Promise.race([once(worker, 'message'), failed]);
   await next();
+  const report = async () => {
+    const [clocks] = (await Promise.all([next(), worker.postMessage('report')]))[0] as [Clocks];
+    return clocks;
+  };
   return {
-    async report() {
-      const [clocks] = (await Promise.all([next(), worker.postMessage('report')]))[0] as [Clocks];
-      return clocks;
+    async after(rounds) {
+      let all = await report();
+      const wanted = all.rounds + rounds;
+      await until(async () => {
+        all = worst(all, await report());
+        return all.rounds >= wanted;
+      });
+      return all;
     },
     async [Symbol.asyncDispose]() {
       await worker.terminate();
     },
+  };
+}
+
+function worst(a: Clocks, b: Clocks): Clocks {
+  return {
+    tripMs: Math.max(a.tripMs, b.tripMs),
+    getMs: Math.max(a.getMs, b.getMs),
+    controlMs: Math.max(a.controlMs, b.controlMs),
+    rounds: b.rounds,
   };
 }
 

@@ -44,12 +44,31 @@ export type Launcher = 'bwrap' | 'landlock';
 /** Node in each launcher's jail; Deno in bwrap's, the only one that it starts in. */
 export type Place = Launcher | 'deno';
 
-/** It does no harm to another tenant; run on the whole service, in its usual sandbox. */
+/** It does no harm to another tenant; run on the whole service, in its usual sandbox alone. */
 export const harmless = {
   ending: { type: 'gives', value: undefined },
   landlock: { type: 'unrun' },
   deno: { type: 'unrun' },
 } as const satisfies Partial<Attack>;
+
+/** As harmless, and run there, too. */
+export const harmlessIn = (...places: Exclude<Place, 'bwrap'>[]) => ({
+  ...harmless,
+  ...Object.fromEntries(places.map((place) => [place, harmless.ending])),
+});
+
+/** The variables of a whole service in that place. */
+export const SERVICE_ENV: Readonly<Record<Place, Record<string, string>>> = {
+  bwrap: {},
+  landlock: { TABERN_SANDBOX: 'landlock' },
+  deno: { TABERN_ENGINE: 'deno' },
+};
+
+/** The places in which the attack is run. */
+export function placesOf(attack: Attack): Place[] {
+  const places: Place[] = ['bwrap', 'landlock', 'deno'];
+  return places.filter((place) => endingIn(attack, place).type !== 'unrun');
+}
 
 export const refused: Ending = { type: 'refused' };
 export const ended: Ending = { type: 'ended' };
