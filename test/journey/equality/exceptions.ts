@@ -96,4 +96,14 @@ export const EXCEPTIONS: readonly Exception[] = [
     session: [200, 'http://other/two', 200, 'http://other/pushed', NO_ENTRY, 4],
     reason: 'no page is kept for going back: Playwright waits for events that such a page lacks',
   },
+  {
+    driver: 'playwright',
+    thing: 'a bypass rule with a port',
+    plain: [200, '{"a":1}'],
+    session:
+      'Protocol error (Target.createBrowserContext): Target.createBrowserContext ' +
+      'is not available: ' +
+      'proxyServer proxyBypassList names hosts: a.test, *.a.test, [::1], 10.0.0.0/8',
+    reason: 'the egress knows the host alone when it chooses a way',
+  },
 ];

@@ -182,11 +182,17 @@ proxies('bypass rules name hosts as in Chrome', async () => {
     ...[['', 'localhost', false] as const, ['', 'a.localhost', false] as const],
     ...[['', '127.1.2.3', false] as const, ['', '::1', false] as const],
     ...[['x', '169.254.1.1', false] as const, ['<-loopback>,x', '127.0.0.1', true] as const],
+    ...[['[::1]', '::1', false] as const, ['[2001:db8::1]', '2001:db8::1', false] as const],
+    ...[['10.0.0.0/8', '10.1.2.3', false] as const, ['10.0.0.0/8', '11.0.0.1', true] as const],
+    ...[['2001:db8::/32', '2001:db8::2', false] as const, ['x 1.2.3.4', '1.2.3.4', false] as const],
+    ...[['10.0.0.0/8', 'ten.test', true] as const, ['1.2.3.4', '1.2.3.5', true] as const],
     ...[['', 'localhost.test', true] as const, ['', '128.0.0.1', true] as const],
   ]) {
     assert.is(await isProxied(bypass, host), isTaken, `${bypass}: ${host}`);
   }
-  for (const bypass of ['a*b', 'http://a', '[::1]', '10.0.0.0/8', 'x'.repeat(9_000)]) {
+  for (const bypass of [
+    ...['a*b', 'http://a', 'a.test:80', '[::1', '10.0.0.0/99', 'a/8', 'x'.repeat(9_000)],
+  ]) {
     assert.throws(() => routeOf('http://p.test', bypass), /proxyBypassList/, bypass);
   }
 });

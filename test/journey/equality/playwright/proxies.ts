@@ -54,11 +54,20 @@ export const PROXIES: readonly PlaywrightThing[] = [
         ['.test, localhost', SHOP],
         ['.test, localhost', `${site.other}/two`],
         ['other.test', SHOP],
+        ['[::1], 10.0.0.0/8', SHOP],
+        ['127.0.0.0/8', `${site.url}/two`],
       ] as const) {
         const server = `http://${proxy.address}`;
         answers.push(await answerAt(browser, bypass ? { server, bypass } : { server }, url));
       }
       return [answers, pagesAsked(proxy)];
+    },
+  },
+  {
+    name: 'a bypass rule with a port',
+    run: ({ browser, site }) => {
+      const proxy = { server: 'http://192.0.2.1:3128', bypass: new URL(site.url).host };
+      return answerAt(browser, proxy, `${site.url}/data.json`);
     },
   },
   {
