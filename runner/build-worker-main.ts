@@ -14,6 +14,8 @@ import { type Line, type Reading, readBuild } from './read-build.ts';
 
 export type { Reading };
 export type Made = { size: number };
+/** null: there is nothing to keep. */
+export type Measured = { bytes: number | null };
 export type Order =
   | { act: 'unpack' }
   | { act: 'read'; entrypoint: string; namesJsr: boolean }
@@ -43,8 +45,10 @@ async function obey(order: Order): Promise<void> {
       }
       case 'read':
         return await answer({ lines, value: await readBuild(root, order, lines) });
-      case 'measure':
-        return await answer({ lines, value: await measure(root) });
+      case 'measure': {
+        const bytes = (await measure(root)) ?? null;
+        return await answer({ lines, value: { bytes } satisfies Measured });
+      }
       case 'bundle': {
         const { code, warnings } = await bundle({ root, entrypoint: order.entrypoint, signal });
         for (const message of warnings) lines.push({ level: 'warn', message });

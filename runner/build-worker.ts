@@ -11,12 +11,13 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Log } from '../proto/log.ts';
 import type { BuildLog, Level } from './build-log.ts';
-import type { Made, Order, Reading } from './build-worker-main.ts';
+import type { Made, Measured, Order, Reading } from './build-worker-main.ts';
 import { type WorkerPlace, workerSpec } from './build-worker-spec.ts';
 import { BuildFailure } from './failure.ts';
 import { keepTail } from './flow.ts';
 import type { Jail } from './jail/ladder.ts';
 import { Lines } from './lines.ts';
+import { isObject } from './project-json.ts';
 
 /** Ours: what a log takes of one build's warnings, and the names of its packages. */
 const ANSWER_MAX_BYTES = 1024 * 1024;
@@ -70,7 +71,12 @@ export async function startBuildWorker(options: Options): Promise<BuildWorker> {
     return new BuildFailure('BUILD_ERROR', problem);
   }
 
-  async function ask(order: Order, problem: string): Promise<unknown> {
+  /** `read` gives undefined for a value that is no answer to the order: that ends the worker. */
+  async function ask<T>(
+    order: Order,
+    problem: string,
+    read: (value: unknown) => T | undefined,
+  ): Promise<T> {
     stdin?.write(`${JSON.stringify(order)}\n`);
     const text = await answers.next().catch(() => undefined);
     signal.throwIfAborted();
@@ -78,7 +84,9 @@ export async function startBuildWorker(options: Options): Promise<BuildWorker> {
     if (answer === undefined) throw await ended(problem);
     for (const { level, message } of answer.lines) lines.line(level, message);
     if (answer.failure !== undefined) throw new BuildFailure('BUILD_ERROR', answer.failure);
-    return answer.value;
+    const value = read(answer.value);
+    if (value === undefined) throw await ended(problem);
+    return value;
   }
 
   async function end(): Promise<void> {
@@ -98,21 +106,22 @@ export async function startBuildWorker(options: Options): Promise<BuildWorker> {
       await ask(
         { act: 'unpack' },
         'the archive takes too much memory or time to unpack; shrink it',
+        () => true,
       );
     },
     async read(order) {
       const problem = 'the files that name dependencies take too much memory or time; shrink them';
-      return readingOf(await ask({ act: 'read', ...order }, problem));
+      return await ask({ act: 'read', ...order }, problem, readingOf);
     },
     async measure() {
-      const bytes = await ask({ act: 'measure' }, 'node_modules takes too much time to look at');
-      return Number.isSafeInteger(bytes) && Number(bytes) >= 0 ? Number(bytes) : undefined;
+      const problem = 'node_modules takes too much time to look at; use smaller packages';
+      const { bytes } = await ask({ act: 'measure' }, problem, measuredOf);
+      return bytes ?? undefined;
     },
     async bundle(entrypoint, outFile) {
       const problem = 'the bundler ran out of memory or crashed on them; use simpler sources';
       const crashed = `the sources cannot be bundled: ${problem}`;
-      const { size } = (await ask({ act: 'bundle', entrypoint }, crashed)) as Made;
-      if (!Number.isSafeInteger(size) || size < 0) throw await ended(crashed);
+      const { size } = await ask({ act: 'bundle', entrypoint }, crashed, madeOf);
       if (size > BUNDLE_MAX_BYTES) throw tooLarge(size);
       const hash = createHash('sha256');
       // new, in a directory that no jail sees
@@ -142,8 +151,8 @@ function answerOf(text: string): Answer | undefined {
   } catch {
     return undefined;
   }
-  if (typeof found !== 'object' || found === null) return undefined;
-  const { lines, failure, value } = found as Record<string, unknown>;
+  if (!isObject(found)) return undefined;
+  const { lines, failure, value } = found;
   if (!Array.isArray(lines)) return undefined;
   const isLine = (line: Partial<Record<string, unknown>> | null): boolean =>
     typeof line?.['message'] === 'string' && LEVELS.includes(line['level']);
@@ -153,10 +162,12 @@ function answerOf(text: string): Answer | undefined {
 }
 
 /** Member by member: its words go into commands and paths of ours. */
-function readingOf(value: unknown): Reading {
-  const { install } = (value ?? {}) as { install?: unknown };
-  if (typeof install !== 'object' || install === null) return {};
-  const { npm, pnpm, isDropped, ofJsr, key } = install as Record<string, unknown>;
+function readingOf(value: unknown): Reading | undefined {
+  if (!isObject(value)) return undefined;
+  const { install } = value;
+  if (install === undefined) return {};
+  if (!isObject(install)) return undefined;
+  const { npm, pnpm, isDropped, ofJsr, key } = install;
   const names = Array.isArray(ofJsr) ? ofJsr.filter((name) => typeof name === 'string') : [];
   const isKey = typeof key === 'string' && /^[0-9a-f]{64}$/.test(key);
   return {
@@ -165,6 +176,20 @@ function readingOf(value: unknown): Reading {
       ...(isKey ? { key } : {}),
     },
   };
+}
+
+function measuredOf(value: unknown): Measured | undefined {
+  if (!isObject(value)) return undefined;
+  const { bytes } = value;
+  return bytes === null || isSize(bytes) ? { bytes } : undefined;
+}
+
+function madeOf(value: unknown): Made | undefined {
+  return isObject(value) && isSize(value['size']) ? { size: value['size'] } : undefined;
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function tooLarge(size: number): BuildFailure {

@@ -91,12 +91,12 @@ async function take({ dir }: Store, { projectId, key }: Kept, root: string): Pro
   const names = (await readdir(home).catch(orMissing)) ?? [];
   const name = names.find((one) => one.startsWith(`${key}-`));
   if (name === undefined) return false;
+  const modules = join(root, 'node_modules');
   // another build may have been first
-  const found = await rename(join(home, name), join(root, 'node_modules')).then(
-    () => true,
-    orMissing,
-  );
-  return found === true;
+  const found = await rename(join(home, name), modules).then(() => true, orMissing);
+  if (found !== true) return false;
+  if (!(await lstat(modules)).isDirectory()) throw new Error('what was kept is no directory');
+  return true;
 }
 
 async function keep(

@@ -81,6 +81,18 @@ kept('a link in the place of node_modules is not kept, and not followed', async 
   assert.equal(readdirSync(join(dir.path, 'aside')), []);
 });
 
+kept('a link in the place of what was kept is not taken, and not followed', async () => {
+  await using dir = tempDirectory();
+  await using machine = directory({ 'canary/secret': 'of the machine' });
+  const installed = await open(dir.path);
+  mkdirSync(join(dir.path, 'p'));
+  symlinkSync(join(machine.path, 'canary'), join(dir.path, 'p', `${KEY}-10`));
+  await using next = directory(LOCKED);
+  assert.is(await installed.take({ projectId: 'p', key: KEY }, next.path), undefined);
+  assert.equal(readdirSync(next.path).sort(), Object.keys(LOCKED).sort());
+  assert.is(readFileSync(join(machine.path, 'canary', 'secret'), 'utf8'), 'of the machine');
+});
+
 for (const [what, files] of [
   ['another lock file', { 'package-lock.json': '{"lockfileVersion": 3}' }],
   ['another package.json', { 'package.json': '{"dependencies": {"zod": "3"}}' }],
