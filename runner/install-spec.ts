@@ -124,10 +124,23 @@ function preload(script: string): string {
   return `--import=data:text/javascript,${encodeURIComponent(script)}`;
 }
 
-/** What is printed, without the directories that only the jail, or only this machine, has. */
-export function withoutPaths(text: string, place: Pick<Place, 'project' | 'home'>): string {
-  const inside = [place.project, place.home, PROJECT, HOME];
-  return inside.reduce((said, dir) => said.replaceAll(`${dir}/`, '').replaceAll(dir, '.'), text);
+/**
+ * What is printed, without the directories that only the jail, or only this machine, has: of the
+ * project the path in it, of all else the name. Where a jail has no paths of its own (landlock),
+ * what it prints names the machine's.
+ */
+export function withoutPaths(text: string, mounts: readonly Mount[]): string {
+  const roots = mounts.flatMap(({ from, to }) => {
+    if (to === PROJECT || to === HOME) return [from, to].map((path) => ({ path, name: '' }));
+    const isOwn = from !== to || dirname(to).includes('/node_modules');
+    return isOwn ? [from, to].map((path) => ({ path, name: basename(to) })) : [];
+  });
+  return roots.reduce((said, { path, name }) => {
+    return said
+      .replaceAll(`file://${path}/`, `${path}/`)
+      .replaceAll(`${path}/`, name === '' ? '' : `${name}/`)
+      .replaceAll(path, name || '.');
+  }, text);
 }
 
 function same(path: string): Mount {

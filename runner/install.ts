@@ -109,7 +109,7 @@ async function ran(installer: Installer, options: Install): Promise<Ran> {
   const said = (['stdout', 'stderr'] as const).map((name) => {
     const level = name === 'stdout' ? 'log' : 'warn';
     return eachLine(child[name], (line) => {
-      const text = withoutPaths(line, place);
+      const text = withoutPaths(line, spec.mounts);
       if (text.trim() !== '' && !isNoise(text)) log.line(level, text);
     });
   });
