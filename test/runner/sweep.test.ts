@@ -1,13 +1,21 @@
 /** What dead runners left is removed; what living ones hold is not. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeRunDir, makeTempDir, sweepRuns, sweepTemp } from '../../runner/sweep.ts';
+import { until } from '../support/poll.ts';
 
 const SWEEP = new URL('../../runner/sweep.ts', import.meta.url).href;
 const sweep = suite('runner/sweep');
@@ -52,28 +60,58 @@ sweep('a process that names the directory is ended, another is not', async () =>
   other.kill('SIGKILL');
 });
 
+/** A process, with more words in its command line, which ends with the test. */
+function started(words: readonly string[]) {
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const closed = once(child, 'close');
+  async function kill(): Promise<void> {
+    child.kill('SIGKILL');
+    await closed;
+  }
+  return { child, kill, [Symbol.asyncDispose]: kill };
+}
+
 sweep('a temporary directory of a process that was killed goes at the next start', async () => {
   await using lab = makeRoot();
   const make = `import { makeTempDir } from '${SWEEP}';
     console.log(await makeTempDir('doctor', process.argv[1])); setInterval(() => {}, 1000);`;
-  const words = ['--input-type=module', '-e', make, lab.root];
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const path = await new Promise((said) =>
-    child.stdout.once('data', (text) => said(`${text}`.trim())),
-  );
-  writeFileSync(join(String(path), 'profile'), '');
+  await using maker = started(['--input-type=module', '-e', make, lab.root]);
+  const [text] = await once(maker.child.stdout, 'data');
+  const path = String(text).trim();
+  writeFileSync(join(path, 'profile'), '');
   const own = await makeTempDir('doctor', lab.root);
   for (const name of ['tabern-doctor-notes', 'other-doctor-1-1-abcdef']) {
     mkdirSync(join(lab.root, name));
   }
   writeFileSync(join(lab.root, 'tabern-doctor-1-1-abcdef'), 'no directory');
   assert.equal(await sweepTemp(lab.root), [], 'its process lives');
-  child.kill('SIGKILL');
-  await once(child, 'close');
+  await maker.kill();
+  const wait = ['-e', 'setInterval(() => {}, 1000)', `${path}/profile`];
+  await using user = started(wait);
+  await once(user.child, 'spawn');
   assert.equal(await sweepTemp(lab.root), [path]);
-  assert.not(existsSync(String(path)));
+  await until(() => user.child.signalCode === 'SIGKILL'); // what used the directory
+  assert.not(existsSync(path));
   assert.ok(existsSync(own));
   assert.is(readdirSync(lab.root).length, 4);
+});
+
+sweep('a pid that another process got now does not save a temporary directory', async () => {
+  await using lab = makeRoot();
+  const own = await makeTempDir('doctor', lab.root);
+  const before = own.replace(/-\d+-(\w{6})$/, '-1-$1');
+  assert.is.not(before, own);
+  mkdirSync(before);
+  assert.equal(await sweepTemp(lab.root), [before]);
+  assert.ok(existsSync(own));
+});
+
+sweep("a link with the name of a dead process's directory is left alone", async () => {
+  await using lab = makeRoot();
+  await using other = makeRoot();
+  symlinkSync(other.root, join(lab.root, 'tabern-doctor-999999999-1-abcdef'));
+  assert.equal(await sweepTemp(lab.root), []);
+  assert.ok(existsSync(other.root));
 });
 
 sweep('what is not a run directory is left alone', async () => {
