@@ -71,16 +71,29 @@ export async function dial(address: string, signal: AbortSignal): Promise<Socket
  * One request to the session's door; gives its JSON. Throws what the door refused: the status that
  * it gave as a Fault of that kind, or BROWSER_FAILED when it cannot be reached.
  */
-export async function askDoor(
-  { address, signingKey }: Pick<Place, 'address' | 'signingKey'>,
-  wanted: {
-    method: 'GET' | 'PUT';
-    path: string;
-    body?: Readable;
-    signal: AbortSignal;
-    timeoutMs?: number;
-  },
-): Promise<unknown> {
+export async function askDoor(place: DoorPlace, wanted: Wanted): Promise<unknown> {
+  const answer = await bytesFromDoor(place, wanted);
+  try {
+    return JSON.parse(answer.toString());
+  } catch (cause) {
+    throw unreachable(cause);
+  }
+}
+
+type DoorPlace = Pick<Place, 'address' | 'signingKey'>;
+type Wanted = {
+  method: 'GET' | 'PUT';
+  path: string;
+  body?: Readable;
+  signal: AbortSignal;
+  timeoutMs?: number;
+};
+
+/** The answer as it is, for what is long and only passed on. */
+export async function bytesFromDoor(
+  { address, signingKey }: DoorPlace,
+  wanted: Wanted,
+): Promise<Buffer> {
   const { method, path, body, signal, timeoutMs = DOOR_TIMEOUT_MS } = wanted;
   const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const call = ask({
@@ -96,9 +109,9 @@ export async function askDoor(
     if (sent) await Promise.race([sent, answered]);
     else call.end();
     const [response] = await answered;
-    const answer = await jsonIn(response);
+    const answer = await bytesIn(response);
     if (response.statusCode === 200) return answer;
-    throw refusal(response.statusCode ?? 0, answer);
+    throw refusal(response.statusCode ?? 0, JSON.parse(answer.toString()));
   } catch (error) {
     if (error instanceof Fault) throw error;
     signal.throwIfAborted();
@@ -108,7 +121,7 @@ export async function askDoor(
   }
 }
 
-async function jsonIn(response: AsyncIterable<Buffer>): Promise<unknown> {
+async function bytesIn(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {
@@ -116,7 +129,7 @@ async function jsonIn(response: AsyncIterable<Buffer>): Promise<unknown> {
     if (bytes > DOOR_ANSWER_MAX_BYTES) throw new Fault('BROWSER_FAILED', TOO_LONG);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString());
+  return Buffer.concat(chunks);
 }
 
 function doorOf(address: string) {

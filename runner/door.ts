@@ -161,5 +161,5 @@ function fail(response: ServerResponse, error: unknown, log: Log): void {
 function send(response: ServerResponse, body: unknown): void {
   if (response.destroyed) return;
   response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
-  response.end(JSON.stringify(body));
+  response.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
 }

@@ -9,7 +9,7 @@ import { invalidField } from '../../proto/errors.ts';
 import type { Clients } from '../../proto/services.ts';
 import { goneSignal, type State } from '../auth.ts';
 import { credentialOf, presentedBy, targetOf } from '../credentials.ts';
-import { askDoor, locator } from '../door.ts';
+import { askDoor, bytesFromDoor, locator } from '../door.ts';
 import { baseUrlOf, websocketUrl } from '../links.ts';
 
 /** Before each path. Drivers put theirs behind the one of their address, which is /connect. */
@@ -19,6 +19,7 @@ type Target = { id: string };
 type Asked = {
   /** Asks the session's door. */
   door(path: string, method?: 'GET' | 'PUT'): Promise<unknown>;
+  bytes(path: string): Promise<Buffer>;
   /** The WebSocket address of that path, with what was presented. */
   socket(path: string): string;
 };
@@ -48,6 +49,7 @@ export function addDiscovery(
       const key = encodeURIComponent(credential.value);
       ctx.body = await answer(ctx, {
         door: (path, method = 'GET') => askDoor(place, { method, path, signal }),
+        bytes: (path) => bytesFromDoor(place, { method: 'GET', path, signal }),
         socket: (path) => `${address}${path}?signingKey=${key}`,
       });
     };
@@ -82,7 +84,10 @@ export function addDiscovery(
     router.get(`${base}/json/close/:id`, act('close', 'Target is closing'));
     router.get(
       `${base}/json/protocol`,
-      answering((_, { door }) => door('/json/protocol')),
+      answering((ctx, { bytes }) => {
+        ctx.type = 'application/json; charset=utf-8';
+        return bytes('/json/protocol'); // 550 KB that nobody here has to read
+      }),
     );
   }
 }

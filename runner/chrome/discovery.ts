@@ -14,7 +14,7 @@ type TargetInfo = Record<'targetId' | 'type' | 'title' | 'url', string>;
 /** A page's data: URL may have megabytes. Drivers use the id and the socket's address. */
 const URL_MAX_CHARS = 8_192;
 
-/** Undefined: there is no such route. */
+/** Undefined: there is no such route. A Buffer is JSON already. */
 export function discoveryOf(
   method: string,
   url: URL,
@@ -60,7 +60,18 @@ function described({ targetId: id, type, title, url }: TargetInfo): object {
 }
 
 /** Chrome's pipe does not give its own; this is of the protocol's stable part and beyond. */
-async function protocol(): Promise<unknown> {
+function protocol(): Promise<Buffer> {
+  text ??= readProtocol().catch((error: unknown) => {
+    text = undefined;
+    throw error;
+  });
+  return text;
+}
+
+/** Of the library, and so the same for every Chrome: read and shortened once. */
+let text: Promise<Buffer> | undefined;
+
+async function readProtocol(): Promise<Buffer> {
   const path = createRequire(import.meta.url).resolve('chrome-remote-interface/lib/protocol.json');
-  return JSON.parse(await readFile(path, 'utf8'));
+  return Buffer.from(JSON.stringify(JSON.parse(await readFile(path, 'utf8'))));
 }

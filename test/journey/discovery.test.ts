@@ -75,6 +75,12 @@ test('the targets of a session are listed, opened, shown and closed, by either k
   }
   const protocol = (await (await ask('/json/protocol')).json()) as { domains: object[] };
   assert.ok(protocol.domains.length > 30);
+  const texts = await Promise.all(
+    [1, 2].map(async () => await (await ask('/json/protocol')).text()),
+  );
+  assert.equal(texts, Array(2).fill(JSON.stringify(protocol)));
+  const { headers } = await ask('/json/protocol');
+  assert.is(headers.get('content-type'), 'application/json; charset=utf-8');
   assert.is((await ask('/json/new?file:///etc/passwd', { method: 'PUT' })).status, 400);
   assert.is((await ask('/json/new')).status, 405);
   for (const path of ['/json', '/json/protocol', '/connect/json/version']) {
