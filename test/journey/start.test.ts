@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
-import { equal, is, ok } from 'uvu/assert';
+import { equal, is, match, ok } from 'uvu/assert';
 import { must } from '../../proto/must.ts';
 import { ended, invoke, publish } from '../support/functions.ts';
 import { shell } from '../support/journey.ts';
@@ -48,6 +48,17 @@ start('the printed line works, and a SIGTERM for npm alone ends the whole servic
   const [title, liveView = ''] = tried.stdout.split('\n');
   is(title, 'tabern works');
   ok(liveView.startsWith(`${url}/`), liveView);
+  const apiKey = must(/TABERN_API_KEY=(\S+)/.exec(line)?.[1], 'the key');
+  const [session] = await until(async () => {
+    const answer = await fetch(`${url}/v1/sessions`, { headers: { 'x-svc-api-key': apiKey } });
+    const all = (await answer.json()) as { status: string; endReason?: string }[];
+    return all.every(({ status }) => status !== 'RUNNING') && all;
+  }, LIMIT_MS);
+  is(`${session?.status} ${session?.endReason}`, 'COMPLETED the session was released');
+
+  const refused = await shell(['sh', '-c', `${line} example.org`], { cwd: ROOT, env: {} });
+  is(refused.code, 2);
+  match(refused.stderr, /must be a whole URL/);
 
   npm.kill('SIGTERM');
   await once(npm, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });
