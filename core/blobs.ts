@@ -67,12 +67,13 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       const { value: first } = await parts.next();
       const header = first?.part?.$case === 'header' ? first.part.value : undefined;
       if (!header) throw invalidField('header', 'must come first.');
-      const { kind, projectId } = await ownerOf(options, header, who);
+      const { kind, projectId, contextId } = await ownerOf(options, header, who);
       // what runs may bring what it has made to its end
       if (who.kind !== 'runner') options.disk.checkRoom();
       // a session's save is not refused: nobody would bring it again
       using _ = who.kind === 'gateway' ? uploads.begin(projectId) : undefined;
-      using arrival = await quotas.arrive(projectId, kind);
+      const replaced = await replacedBytes(store, { projectId, contextId });
+      using arrival = await quotas.arrive(projectId, kind, replaced);
       const id = newId();
       const bytes = counted(chunks(parts, call), arrival);
       const written = await files.write(id, bytes, MAX_BYTES[kind]);
@@ -106,6 +107,9 @@ export function blobService(options: Options): Service<typeof BlobServiceService
   };
 }
 
+/** `contextId`: whose content it replaces. */
+type Owner = { kind: BlobKind; projectId: string; contextId?: string | undefined };
+
 type Header = {
   kind: BlobKind | 'KIND_UNSPECIFIED';
   leaseId?: string | undefined;
@@ -120,7 +124,7 @@ async function ownerOf(
   options: Options,
   { kind, leaseId, url }: Header,
   who: Caller,
-): Promise<{ kind: BlobKind; projectId: string }> {
+): Promise<Owner> {
   switch (who.kind) {
     case 'project':
       if (kind !== 'BUILD_ARCHIVE' && kind !== 'EXTENSION') {
@@ -131,7 +135,8 @@ async function ownerOf(
       throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
     case 'gateway': {
       if (kind !== 'CONTEXT') throw invalidField('kind', 'must be CONTEXT.');
-      return { kind, projectId: (await linkedContext(options, 'PUT', url)).projectId };
+      const { projectId, id: contextId } = await linkedContext(options, 'PUT', url);
+      return { kind, projectId, contextId };
     }
     case 'runner': {
       const makers = kind === 'KIND_UNSPECIFIED' ? undefined : MAKERS[kind];
@@ -139,12 +144,35 @@ async function ownerOf(
         throw invalidField('kind', `must be one of ${Object.keys(MAKERS).join(', ')}.`);
       }
       const lease = leaseId === undefined ? undefined : await options.store.findLease(leaseId);
-      if (lease && makers.includes(lease.kind)) return { kind, projectId: lease.projectId };
+      if (lease && makers.includes(lease.kind)) {
+        const contextId = kind === 'CONTEXT' ? await savedContext(options, lease) : undefined;
+        return { kind, projectId: lease.projectId, contextId };
+      }
       const late = kind === 'RECORDING' ? await lateProject(options, leaseId) : undefined;
       if (late === undefined) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
       return { kind, projectId: late };
     }
   }
+}
+
+/** Which context the session of that lease is to save. */
+async function savedContext(
+  { store }: Pick<Options, 'store'>,
+  { kind, id, projectId }: { kind: string; id: string; projectId: string },
+): Promise<string | undefined> {
+  const invocation = kind === 'invocation' ? await store.getInvocation({ id, projectId }) : null;
+  const session = await store.getSession({ id: invocation?.sessionId ?? id, projectId });
+  return session?.contextId ?? undefined;
+}
+
+/** A context's content goes when the new one is committed. */
+async function replacedBytes(
+  store: Store,
+  { projectId, contextId }: Pick<Owner, 'projectId' | 'contextId'>,
+): Promise<number> {
+  if (contextId === undefined) return 0;
+  const content = await store.getContextContent({ id: contextId, projectId });
+  return content?.blobId ? ((await store.getBlob(content.blobId))?.size ?? 0) : 0;
 }
 
 /** Of a recording whose session has just ended. */
@@ -161,14 +189,14 @@ async function linkedContext(
   { store, links }: Options,
   method: LinkMethod,
   url: string | undefined,
-): Promise<ContextContent & { projectId: string }> {
+): Promise<ContextContent & { id: string; projectId: string }> {
   if (url === undefined) {
     throw new Fault('TOKEN_REQUIRED', 'This operation needs an API key or the runner token.');
   }
   const named = await links.read(method, url);
   const content = await store.getContextContent(named);
   if (!content) throw notFound('Context', named.id);
-  return { ...content, projectId: named.projectId };
+  return { ...content, id: named.id, projectId: named.projectId };
 }
 
 async function linkedBlob(options: Options, url: string | undefined): Promise<string> {

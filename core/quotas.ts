@@ -52,7 +52,8 @@ export type Quotas = {
   checkRoom(projectId: string, kind: StoredKind): Promise<void>;
   /** For operations of the store that compare for themselves. */
   within(projectId: string, quota: QuotaName): Promise<Within>;
-  arrive(projectId: string, kind: BlobKind): Promise<Arrival>;
+  /** `replacedBytes`: of what it takes the place of, which needs no room any more. */
+  arrive(projectId: string, kind: BlobKind, replacedBytes?: number): Promise<Arrival>;
 };
 
 /** TABERN_CONTEXTS_MAX, and TABERN_*_MIB of what is stored as files. */
@@ -118,12 +119,12 @@ export function openQuotas({
       return { kinds: KINDS[quota], maxBytes: limits[quota] * MIB };
     },
 
-    async arrive(projectId, kind) {
+    async arrive(projectId, kind, replacedBytes = 0) {
       const quota = OF_KIND[kind];
       if (quota === undefined) return unlimited(store);
       const { stored, limits } = await look(projectId);
       const limit = limits[quota];
-      const maxBytes = limit * MIB;
+      const maxBytes = limit * MIB + replacedBytes;
       const before = sumOf(stored, quota).bytes;
       const place = `${projectId} ${quota}`;
       let own = 0;

@@ -1,4 +1,6 @@
 /** What contexts hold: started from, saved, replaced, and dropped. Issue 4, points 2 and 5. */
+
+import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -85,6 +87,22 @@ test('a save that is repeated says the same again and changes nothing', async ()
   const answer = await app.clients.runners.saveContext(repeat, app.asRunner);
   assert.equal(answer, said);
   assert.is(await textOf(app, await app.start()), 'two');
+});
+
+test('a save near the quota needs no room for what it replaces, and gets no more', async () => {
+  await using app = await openContext({ TABERN_CONTEXT_MIB: '1' });
+  const text = (kib: number) => randomBytes(kib * 512).toString('base64');
+  const run = await app.start();
+  for (let n = 0; n < 3; n += 1) assert.ok((await app.save(run.leaseId, text(1_200))).saved);
+  assert.ok((await app.save((await app.start()).leaseId, text(1_200))).saved, 'of another session');
+  const fault = await faultOf(app.save(run.leaseId, text(2_400)));
+  assert.is(fault.reason, 'QUOTA_EXCEEDED');
+  const { id } = await app.clients.contexts.createContext(
+    { projectId: undefined, name: undefined },
+    app.asProject,
+  );
+  const other = await app.start({ id, persist: true });
+  assert.is((await faultOf(app.save(other.leaseId, text(1_200)))).reason, 'QUOTA_EXCEEDED');
 });
 
 test('a session keeps what it started from', async () => {
