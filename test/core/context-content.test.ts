@@ -95,8 +95,7 @@ test('a save near the quota needs no room for what it replaces, and gets no more
   const run = await app.start();
   for (let n = 0; n < 3; n += 1) assert.ok((await app.save(run.leaseId, text(1_200))).saved);
   assert.ok((await app.save((await app.start()).leaseId, text(1_200))).saved, 'of another session');
-  const fault = await faultOf(app.save(run.leaseId, text(2_400)));
-  assert.is(fault.reason, 'QUOTA_EXCEEDED');
+  assert.is((await faultOf(app.save(run.leaseId, text(2_400)))).reason, 'QUOTA_EXCEEDED');
   const { id } = await app.clients.contexts.createContext(
     { projectId: undefined, name: undefined },
     app.asProject,
