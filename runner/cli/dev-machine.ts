@@ -3,7 +3,7 @@
  * each, on a directory of the user's cache. So a function meets here what it meets in the service.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, realpath, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type Env, text } from '../../proto/env.ts';
@@ -51,6 +51,8 @@ export type DevRun = {
 export type DevMachine = AsyncDisposable & {
   hosts: Machine['hosts'];
   log: Log;
+  /** Of the user's cache, which may lie in the project. */
+  dataDir: string;
   /** Of this process; removed at its end. */
   runDir: string;
   run(wanted: DevRun): Promise<InvokeOutcome>;
@@ -78,6 +80,7 @@ export async function openDevMachine(env: Env): Promise<DevMachine> {
   return {
     hosts: machine.hosts,
     log,
+    dataDir: await realpath(dataDir),
     runDir,
     run: runner(machine, config, log),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

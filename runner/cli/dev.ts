@@ -54,6 +54,7 @@ async function dev({ argument, options, signal }: Job, terminal: Terminal, env: 
     run: (name, params, gone) => invoke({ name, params, gone }, { project, machine, terminal }),
   });
   await using _watch = await watchSources(terminal.cwd, {
+    except: machine.dataDir,
     onChange: () => void project.build(),
     onLost: (message) => terminal.say(`warning: ${message}`),
   });

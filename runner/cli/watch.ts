@@ -15,6 +15,8 @@ const SKIPPED = /^(?:node_modules|dist|build|coverage|tabern_data|\..*)$/;
 
 export type Watch = AsyncDisposable;
 export type Watching = {
+  /** A folder that is not looked into: what the command itself writes is no source. */
+  except?: string;
   /** Once for changes that follow each other closely. */
   onChange(): void;
   /** Some folders cannot be watched any more; the message says why. */
@@ -22,7 +24,8 @@ export type Watching = {
 };
 
 /** Throws CliError when the machine lets nobody watch so many folders. */
-export async function watchSources(root: string, { onChange, onLost }: Watching): Promise<Watch> {
+export async function watchSources(root: string, watching: Watching): Promise<Watch> {
+  const { except, onChange, onLost } = watching;
   const watchers: FSWatcher[] = [];
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
@@ -50,7 +53,7 @@ export async function watchSources(root: string, { onChange, onLost }: Watching)
   async function look(): Promise<void> {
     const fresh: FSWatcher[] = [];
     try {
-      await foldersOf(root, (folder) => fresh.push(...watched(folder, changed)));
+      await foldersOf(root, (folder) => fresh.push(...watched(folder, changed)), except);
     } finally {
       forget();
       watchers.push(...fresh);
@@ -91,6 +94,7 @@ function watched(folder: string, changed: () => void): FSWatcher[] {
 export async function foldersOf(
   root: string,
   visit: (folder: string) => void = () => undefined,
+  except?: string,
 ): Promise<string[]> {
   const found = [root];
   for (const folder of found) {
@@ -98,7 +102,8 @@ export async function foldersOf(
     if (found.length >= FOLDERS_MAX) continue;
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
     const own = entries.filter((entry) => entry.isDirectory() && !SKIPPED.test(entry.name));
-    found.push(...own.map(({ name }) => join(folder, name)));
+    const paths = own.map(({ name }) => join(folder, name));
+    found.push(...paths.filter((path) => path !== except));
   }
   return found;
 }

@@ -35,6 +35,25 @@ watching('tells of a change, of one in a new folder, and of a file put in place'
   await tells(() => rmSync(path('new'), { recursive: true }));
 });
 
+watching('does not tell of what the command itself writes', async () => {
+  await using project = directory({ 'index.ts': '1', 'cache/own/a': '1' });
+  const own = join(project.path, 'cache/own');
+  let told = 0;
+  await using _watch = await watchSources(project.path, {
+    except: own,
+    onChange: () => {
+      told += 1;
+      // as a build does: seen, it would lead to the next one without end
+      writeFileSync(join(own, `dev-${told}.mjs`), '1');
+      if (told === 1) writeFileSync(join(project.path, 'last.ts'), '1');
+    },
+    onLost: assert.unreachable,
+  });
+  assert.not((await foldersOf(project.path, undefined, own)).includes(own));
+  writeFileSync(join(project.path, 'index.ts'), '2');
+  await until(() => told === 2);
+});
+
 watching('tells of what is in a folder that took the place of another', async () => {
   await using project = directory({ 'lib/a.ts': '1' });
   const lib = join(project.path, 'lib');
