@@ -20,7 +20,7 @@ const INTROSPECTION: WorkLimits = { cpuMs: 30_000, wallMs: 120_000 };
 
 /** What a run's log says while it has no thread. */
 const WAITING =
-  'this run waits: earlier invocations of this project have ended but their threads are still in native code';
+  'this run waits: threads of earlier invocations of this project are still in native code';
 
 /** One invocation, as a host needs it. */
 export type Invoke = {
