@@ -4,25 +4,26 @@
  * reads what its work needs; a gateway moves what a signed URL allows. The row comes after the
  * file, never before.
  */
-import { asFault, Fault, invalidField, notFound } from '../proto/errors.ts';
+
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
-import type { Call } from '../proto/rpc.ts';
-import type { Caller } from './auth.ts';
-import type { BlobFiles } from './blobs/files.ts';
-import type { LinkMethod } from './blobs/links.ts';
-import type { Admit, Service } from './call.ts';
-import type { ContextLinks } from './context-links.ts';
-import type { Disk } from './disk.ts';
-import { isId, newId } from './ids.ts';
-import type { Arrival, Quotas } from './quotas.ts';
-import { LATE_MS } from './recording-arrivals.ts';
-import type { RecordingBytes } from './recording-bytes.ts';
-import { isRecordingUrl } from './recording-links.ts';
+import { asFault, Fault, invalidField, notFound } from '../proto/rpc/errors.ts';
+import type { Call } from '../proto/rpc/local.ts';
+import type { Caller } from './api/authentication.ts';
+import type { Admit, Service } from './api/interceptors.ts';
+import { isId, newId } from './common/ids.ts';
+import type { ContextLinks } from './contexts/links.ts';
+import type { Uploads } from './contexts/uploads.ts';
+import type { BlobFiles } from './files/blob-files.ts';
+import type { Disk } from './files/disk-space.ts';
+import type { LinkMethod } from './files/url-signature.ts';
+import type { Arrival, Quotas } from './projects/quotas.ts';
+import { LATE_MS } from './sessions/recordings/arrivals.ts';
+import type { RecordingBytes } from './sessions/recordings/content.ts';
+import { isRecordingUrl } from './sessions/recordings/links.ts';
 import type { BlobKind } from './store/types/blobs.ts';
 import type { ContextContent } from './store/types/context-content.ts';
 import type { WorkKind } from './store/types/leases.ts';
 import type { Store } from './store/types.ts';
-import type { Uploads } from './uploads.ts';
 
 /** In bytes, of a context. Source: reliability.md Z8. */
 export const PACKED_MAX_BYTES = 512 << 20;

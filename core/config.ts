@@ -3,14 +3,14 @@
  * without secrets.
  */
 import { resolve } from 'node:path';
-import { cidrList } from '../proto/addresses.ts';
-import { ConfigError, choice, type Env, integer, list, text } from '../proto/env.ts';
-import { type Level, LOG_LEVELS } from '../proto/log.ts';
-import { type KeptDays, keptDays } from './cleaning.ts';
-import { CLOCK_SETTLE_MS } from './clock.ts';
+import { ConfigError, choice, type Env, integer, list, text } from '../proto/common/env.ts';
+import { type Level, LOG_LEVELS } from '../proto/common/log.ts';
+import { cidrList } from '../proto/network/public-addresses.ts';
+import { CLOCK_SETTLE_MS } from './common/clock.ts';
 import { DISABLE_AFTER_MS, type Rule } from './delivery/disable.ts';
-import { RATE_PER_S } from './delivery/pace.ts';
-import { type QuotaLimits, quotaDefaults } from './quotas.ts';
+import { RATE_PER_S } from './delivery/rate.ts';
+import { type KeptDays, keptDays } from './maintenance/retention-config.ts';
+import { type QuotaLimits, quotaDefaults } from './projects/quotas.ts';
 
 /** In characters: what a person would not guess and a machine cannot search. */
 const API_KEY_MIN = 24;

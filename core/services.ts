@@ -1,14 +1,11 @@
 /** Every service of core, behind its door: who may enter which is decided here and nowhere else. */
 import type { BlockList } from 'node:net';
-import type { Log } from '../proto/log.ts';
-import type { Metrics } from '../proto/metrics.ts';
-import type { Definition, Handlers } from '../proto/rpc.ts';
-import { type AllHandlers, SERVICES } from '../proto/services.ts';
-import type { Authenticate, ForgetKey } from './auth.ts';
-import { backupService } from './backup/service.ts';
-import type { BlobFiles } from './blobs/files.ts';
-import { blobService, everybody } from './blobs.ts';
-import { buildHandlers } from './builds.ts';
+import type { Log } from '../proto/common/log.ts';
+import type { Metrics } from '../proto/common/metrics.ts';
+import type { Definition, Handlers } from '../proto/rpc/local.ts';
+import { type AllHandlers, SERVICES } from '../proto/rpc/services.ts';
+import type { Authenticate, ForgetKey } from './api/authentication.ts';
+import { callShares } from './api/call-shares.ts';
 import {
   type Admit,
   guarded,
@@ -18,40 +15,43 @@ import {
   onlyProjects,
   onlyRunners,
   type Service,
-} from './call.ts';
-import { callShares } from './call-shares.ts';
-import type { Checks } from './checks.ts';
-import { contentService } from './context-content.ts';
-import { contextLinks } from './context-links.ts';
-import { contextService } from './contexts.ts';
-import { deliveryService } from './deliveries.ts';
+} from './api/interceptors.ts';
+import { blobService, everybody } from './blobs.ts';
+import type { Sealer } from './common/sealer.ts';
+import { contentService } from './contexts/content.ts';
+import { contextService } from './contexts/contexts.ts';
+import type { KeyPool } from './contexts/key-pool.ts';
+import { contextLinks } from './contexts/links.ts';
+import { openUploads } from './contexts/uploads.ts';
 import type { Rule } from './delivery/disable.ts';
-import type { Disk } from './disk.ts';
-import { downloadService } from './downloads.ts';
-import { extensionService } from './extensions.ts';
-import { functionHandlers } from './functions.ts';
-import { invocationService } from './invocations.ts';
-import type { KeyPool } from './keys/pool.ts';
-import { runnerService } from './leases.ts';
-import { liveView } from './live-view.ts';
-import { locateService } from './locate.ts';
-import { operatorService } from './operators.ts';
-import { projectService } from './projects.ts';
-import { openQuotas, type QuotaLimits } from './quotas.ts';
-import { healthService, type Readiness } from './readiness.ts';
-import { recordingBytes } from './recording-bytes.ts';
-import { recordingLinks } from './recording-links.ts';
-import { recordingService } from './recordings.ts';
-import { revokedKeys } from './revoked-keys.ts';
-import type { Sealer } from './seal.ts';
-import { sessionLogService } from './session-logs.ts';
-import { sessionSecrets } from './session-secrets.ts';
-import { sessionService } from './sessions.ts';
-import { signingKeys as openSigningKeys } from './signing-keys.ts';
+import type { BlobFiles } from './files/blob-files.ts';
+import type { Disk } from './files/disk-space.ts';
+import { downloadService } from './files/downloads.ts';
+import { extensionService } from './files/extensions.ts';
+import { buildHandlers } from './functions/builds.ts';
+import { functionHandlers } from './functions/functions.ts';
+import { invocationService } from './functions/invocations.ts';
+import type { Checks } from './functions/validator.ts';
+import { backupService } from './maintenance/backup/service.ts';
+import { operatorService } from './projects/operators.ts';
+import { projectService } from './projects/projects.ts';
+import { openQuotas, type QuotaLimits } from './projects/quotas.ts';
+import { revokedKeys } from './projects/revoked-keys.ts';
+import { runnerService } from './runners/leases.ts';
+import { healthService, type Readiness } from './runners/readiness.ts';
+import { liveView } from './sessions/live-view.ts';
+import { locateService } from './sessions/locate.ts';
+import { sessionLogService } from './sessions/logs.ts';
+import { sessionSecrets } from './sessions/proxy-secrets.ts';
+import { recordingBytes } from './sessions/recordings/content.ts';
+import { recordingLinks } from './sessions/recordings/links.ts';
+import { recordingService } from './sessions/recordings/recordings.ts';
+import { sessionService } from './sessions/sessions.ts';
+import { signingKeys as openSigningKeys } from './sessions/signing-keys.ts';
+import { viewTokens } from './sessions/view-tokens.ts';
 import type { Store } from './store/types.ts';
-import { openUploads } from './uploads.ts';
-import { viewTokens } from './view-tokens.ts';
-import { webhookService } from './webhooks.ts';
+import { deliveryService } from './webhooks/deliveries.ts';
+import { webhookService } from './webhooks/webhooks.ts';
 
 /** How long work may wait for a runner. Ours: past it nobody waits for the answer any more. */
 const WAIT_MS = 3_600_000;

@@ -4,13 +4,11 @@
  */
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
-import { Fault } from '../proto/errors.ts';
-import type { Log } from '../proto/log.ts';
-import { type Metrics, NO_METRICS } from '../proto/metrics.ts';
-import type { Clients } from '../proto/services.ts';
-import { traced } from '../proto/trace.ts';
-import { auth, requestIdOf, type State, traceparentOf } from './auth.ts';
-import { checkDeclaredSize } from './body.ts';
+import type { Log } from '../proto/common/log.ts';
+import { type Metrics, NO_METRICS } from '../proto/common/metrics.ts';
+import { traced } from '../proto/common/tracing.ts';
+import { Fault } from '../proto/rpc/errors.ts';
+import type { Clients } from '../proto/rpc/services.ts';
 import {
   BODY_MAX_BYTES,
   CONTEXT_MAX_BYTES,
@@ -18,26 +16,28 @@ import {
   UPLOAD_MAX_BYTES,
   URL_MAX_CHARS,
 } from './config.ts';
-import { operationsOf, readContract } from './contract.ts';
-import { errors, SECURITY_HEADERS } from './errors.ts';
-import { counted } from './metrics.ts';
-import { describe } from './openapi.ts';
-import { BUILDS_PATH, createBuild } from './routes/builds.ts';
-import { contextContent, isContentUpload } from './routes/contexts.ts';
-import { addDiscovery } from './routes/discovery.ts';
+import { auth, requestIdOf, type State, traceparentOf } from './http/auth.ts';
+import { checkDeclaredSize } from './http/body.ts';
+import { errors, SECURITY_HEADERS } from './http/errors.ts';
+import { counted } from './process/metrics.ts';
+import { operationsOf, readContract } from './rest/operations.ts';
+import { routeOf, transcoder } from './rest/transcode.ts';
 import { addDocs } from './routes/docs.ts';
-import { filesRoutes, uploadMaxBytes } from './routes/files.ts';
+import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
+import { contextContent, isContentUpload } from './routes/files/contexts.ts';
+import { filesRoutes, uploadMaxBytes } from './routes/files/routes.ts';
+import { uploadSlots } from './routes/files/upload-limits.ts';
 import { health } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
-import { addLiveView, withTabs } from './routes/live-view.ts';
+import { describe } from './routes/openapi.ts';
 import { ready } from './routes/ready.ts';
-import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/recordings.ts';
-import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/session-logs.ts';
+import { addDiscovery } from './routes/sessions/discovery.ts';
+import { addLiveView, withTabs } from './routes/sessions/live-view.ts';
+import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/sessions/logs.ts';
+import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/sessions/recordings.ts';
 import { refuseUnserved } from './routes/unserved.ts';
-import { uploadSlots } from './routes/upload-slots.ts';
-import { routeOf, transcoder } from './transcode.ts';
-import type { Guard } from './webhooks/guard.ts';
-import { vetted } from './webhooks/registration.ts';
+import { vetted } from './webhooks/endpoint-check.ts';
+import type { Guard } from './webhooks/ssrf-guard.ts';
 
 type Doors = {
   clients: Clients;

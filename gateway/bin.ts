@@ -4,9 +4,9 @@
  * server.
  */
 import { CommanderError } from 'commander';
-import { ConfigError } from '../proto/env.ts';
-import { runProgram } from './commands/program.ts';
-import { EXIT, Exit } from './exits.ts';
+import { ConfigError } from '../proto/common/env.ts';
+import { runProgram } from './cli/program.ts';
+import { EXIT, Exit } from './process/exit-codes.ts';
 
 /** A command that is over has ended after this, whatever a library left open. Ours. */
 const LEFTOVER_MS = 1_000;

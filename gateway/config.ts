@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs';
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
-import { cidrList } from '../proto/addresses.ts';
 import {
   ConfigError,
   choice,
@@ -15,9 +14,10 @@ import {
   type Place,
   place,
   text,
-} from '../proto/env.ts';
-import { type Level, LOG_LEVELS } from '../proto/log.ts';
-import type { TlsFiles } from './tls.ts';
+} from '../proto/common/env.ts';
+import { type Level, LOG_LEVELS } from '../proto/common/log.ts';
+import { cidrList } from '../proto/network/public-addresses.ts';
+import type { TlsFiles } from './http/tls.ts';
 
 /**
  * In bytes, of a JSON body. Larger than any limit of core, so that core's own error is the one
@@ -31,7 +31,7 @@ export const BODY_MAX_BYTES = 1024 * 1024;
 export const BODY_UNKEYED_MAX_BYTES = 16 * 1024;
 /**
  * In bytes: what is kept of all larger JSON bodies that are still arriving, in shares by project
- * (proto/shares.ts). Ours.
+ * (proto/sharing/shares.ts). Ours.
  */
 export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
 /** In bytes, of a published archive. Source: reference.md 2.4. */

@@ -16,10 +16,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { Fault } from '../proto/errors.ts';
-import type { Log } from '../proto/log.ts';
-import type { Metrics } from '../proto/metrics.ts';
-import type { Clients } from '../proto/services.ts';
+import type { Log } from '../proto/common/log.ts';
+import type { Metrics } from '../proto/common/metrics.ts';
+import { Fault } from '../proto/rpc/errors.ts';
+import type { Clients } from '../proto/rpc/services.ts';
 import { openApp } from './app.ts';
 import {
   CONNECTION_CHECK_MS,
@@ -32,13 +32,13 @@ import {
   KEEP_ALIVE_MS,
   SOCKET_IDLE_MS,
 } from './config.ts';
-import { shareConnections } from './connections.ts';
-import { locator } from './door.ts';
-import { clientErrors, rawAnswer } from './errors.ts';
-import type { HandOver } from './runner-child.ts';
-import { isWebSocket, openTunnels } from './tunnel.ts';
-import { startDispatcher } from './webhooks/dispatcher.ts';
-import { openGuard, type Resolve } from './webhooks/guard.ts';
+import { shareConnections } from './http/connections.ts';
+import { clientErrors, rawAnswer } from './http/errors.ts';
+import type { HandOver } from './process/runner-process.ts';
+import { locator } from './sessions/runner-client.ts';
+import { isWebSocket, openTunnels } from './sessions/websocket-proxy.ts';
+import { startDispatcher } from './webhooks/sender-supervisor.ts';
+import { openGuard, type Resolve } from './webhooks/ssrf-guard.ts';
 
 /**
  * A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s
@@ -131,7 +131,7 @@ async function openServer(
   const server =
     tls === undefined
       ? createServer(options)
-      : await (await import('./tls.ts')).secureServer(tls, options, log);
+      : await (await import('./http/tls.ts')).secureServer(tls, options, log);
   shareConnections(server, connectionsMax);
   server.timeout = times.idleMs;
   const serve: RequestListener = (request, response) => {
@@ -153,7 +153,7 @@ async function openServer(
 function optionsOf(times: ServerTimes): ServerOptions {
   return {
     // The whole of the longest request, an upload of a context; every other has a shorter time of
-    // its own, in body.ts and routes/.
+    // its own, in gateway/http/body.ts and routes/.
     requestTimeout: CONTEXT_TRANSFER_TIMEOUT_MS,
     headersTimeout: times.headersMs,
     keepAliveTimeout: KEEP_ALIVE_MS,

@@ -4,8 +4,7 @@
  */
 import type { BlockList } from 'node:net';
 import { resolve } from 'node:path';
-import { cidrList } from '../proto/addresses.ts';
-import { readToken } from '../proto/durable.ts';
+import { readToken } from '../proto/common/durable.ts';
 import {
   ConfigError,
   choice,
@@ -15,10 +14,11 @@ import {
   type Place,
   place,
   text,
-} from '../proto/env.ts';
-import { type Level, LOG_LEVELS } from '../proto/log.ts';
-import { type Upstream, upstreamOf } from '../proto/proxies.ts';
-import { OWN_KIND } from './runtime.ts';
+} from '../proto/common/env.ts';
+import { type Level, LOG_LEVELS } from '../proto/common/log.ts';
+import { cidrList } from '../proto/network/public-addresses.ts';
+import { type Upstream, upstreamOf } from '../proto/network/session-proxies.ts';
+import { OWN_KIND } from './functions/runtime.ts';
 
 /** Ours: ten times a Chrome of one ordinary page, and room for a heavy one. */
 const BROWSER_MEMORY_MIB = 4_096;

@@ -1,9 +1,9 @@
 /** The judge of answers finds what is not as described, and lets pass what is. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { operationsOf, readContract } from '../gateway/contract.ts';
-import { describe } from '../gateway/openapi.ts';
-import { type Description, openJudge, type Seen } from './support/judge.ts';
+import { operationsOf, readContract } from '../gateway/rest/operations.ts';
+import { describe } from '../gateway/routes/openapi.ts';
+import { type Description, openJudge, type Seen } from './support/judge/judge.ts';
 
 const test = suite('judge');
 

@@ -6,9 +6,9 @@ import { buffer, text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { errorOf } from './support/fault.ts';
-import type { Seen } from './support/judge.ts';
-import { openJudged } from './support/judged.ts';
-import { overhear } from './support/overheard.ts';
+import type { Seen } from './support/judge/judge.ts';
+import { openJudged } from './support/judge/judged.ts';
+import { overhear } from './support/judge/overheard.ts';
 import { freePort } from './support/port.ts';
 
 const test = suite('judged');

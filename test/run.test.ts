@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from './support/poll.ts';
-import { isRunning } from './support/processes.ts';
+import { isRunning } from './support/service/processes.ts';
 import { tempDirectory, writeTree } from './support/temp.ts';
 
 const RUNNER = fileURLToPath(new URL('./run.ts', import.meta.url));

@@ -8,16 +8,16 @@ import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type FileResult, killAll, runFile } from './support/file-run.ts';
-import { ensureTools } from './support/tools.ts';
+import { type FileResult, killAll, runFile } from './support/run/file-run.ts';
+import { ensureTools } from './support/run/tools.ts';
 
-/** Ours: above the patience of one wait (support/poll.ts), on a machine that is busy. */
+/** Ours: above the patience of one wait (test/support/poll.ts), on a machine that is busy. */
 const FILE_LIMIT_MS = 240_000;
 /** Real Chrome, a build with its npm install, twenty kills: minutes on a slow machine. */
 const SLOW_FILE_LIMIT_MS = 900_000;
 const SLOW_FOLDERS = ['journey', 'faults'];
 /** Each file of these wants the machine for itself. */
-const ALONE_FOLDERS = [...SLOW_FOLDERS, join('runner', 'chrome')];
+const ALONE_FOLDERS = [...SLOW_FOLDERS, join('runner', 'browser'), join('runner', 'sessions')];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -74,7 +74,7 @@ async function runAll(files: readonly string[], jobs: number): Promise<FileResul
   return results;
 }
 
-/** ok    core/ids.test.ts  4 tests  0.2 s */
+/** ok    test/core/common/ids.test.ts  4 tests  0.2 s */
 function headline({ file, passed, failed, problems, tookMs }: FileResult): string {
   const name = relative(process.cwd(), file);
   const count = `${passed + failed} ${passed + failed === 1 ? 'test' : 'tests'}`;

@@ -12,9 +12,14 @@ import { testClock } from './support/clock.ts';
 import { errorOf, faultOf } from './support/fault.ts';
 import { until } from './support/poll.ts';
 import { freePort } from './support/port.ts';
-import { familyOf, isRunning, listeningPorts, processesNaming } from './support/processes.ts';
-import { startReceiver } from './support/receiver.ts';
-import { startSite } from './support/site.ts';
+import { startReceiver } from './support/servers/receiver.ts';
+import { startSite } from './support/servers/site.ts';
+import {
+  familyOf,
+  isRunning,
+  listeningPorts,
+  processesNaming,
+} from './support/service/processes.ts';
 import { tempDirectory } from './support/temp.ts';
 
 const support = suite('support');

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { equal, is, match, not } from 'uvu/assert';
-import { installLine, missingPackages } from './support/tools.ts';
+import { installLine, missingPackages } from './support/run/tools.ts';
 
 const tools = suite('tools');
 const NOWHERE = { path: '/nonexistent', isRoot: false, isCi: false };

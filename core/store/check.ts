@@ -19,7 +19,7 @@ export type Checking = AsyncDisposable & {
 export type Checked = { problems: string[] } | { failed: string };
 
 export function startCheck(dir: string): Checking {
-  const program = fileURLToPath(new URL('./sqlite/check-process.ts', import.meta.url));
+  const program = fileURLToPath(new URL('./sqlite/engine/check-process.ts', import.meta.url));
   const child = fork(program, [dir], {
     env: {},
     execArgv: [], // this process's own flags are not for it

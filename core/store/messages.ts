@@ -1,8 +1,9 @@
 /**
- * What crosses between a store's main side (thread.ts) and its database thread (sqlite/entry.ts):
+ * What crosses between a store's main side (thread.ts) and its database thread
+ * (core/store/sqlite/thread.ts):
  * plain objects only.
  */
-import { type Facts, Fault, type Reason } from '../../proto/errors.ts';
+import { type Facts, Fault, type Reason } from '../../proto/rpc/errors.ts';
 import type { Topic } from './types.ts';
 
 /** How the thread is started. */

@@ -5,9 +5,9 @@
  * acknowledged after that, so the process must end.
  */
 import { Worker } from 'node:worker_threads';
-import { unknownOutcome } from '../../proto/broken-call.ts';
-import { ConfigError } from '../../proto/env.ts';
-import { Fault } from '../../proto/errors.ts';
+import { ConfigError } from '../../proto/common/env.ts';
+import { unknownOutcome } from '../../proto/rpc/connection-errors.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 import {
   type Answer,
   type FromThread,
@@ -37,7 +37,7 @@ type Waiter = { resolve: (value: unknown) => void; reject: (error: Error) => voi
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { onFatal, ...workerData } = options;
-  const worker = new Worker(new URL('./sqlite/entry.ts', import.meta.url), {
+  const worker = new Worker(new URL('./sqlite/thread.ts', import.meta.url), {
     workerData,
     execArgv: [], // the program's own flags, such as --input-type, are not for a thread
   });

@@ -2,26 +2,26 @@
  * The seam between rules and SQL: named operations, each one transaction. Arguments and results are
  * plain JSON-able values (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix
  * milliseconds, ids and times come from the caller. One interface per noun in types/<noun>.ts; an
- * engine implements all of them, and test/core/store.test.ts runs on every engine.
+ * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
 import type { Snapshot } from './messages.ts';
 import type { BlobOps } from './types/blobs.ts';
-import type { BuildOps, FunctionOps } from './types/builds.ts';
 import type { ContextContentOps } from './types/context-content.ts';
 import type { ContextOps } from './types/contexts.ts';
 import type { DeliveryOps } from './types/deliveries.ts';
-import type { DownloadOps } from './types/downloads.ts';
 import type { ExtensionOps } from './types/extensions.ts';
 import type { FigureOps } from './types/figures.ts';
+import type { DownloadOps } from './types/files.ts';
+import type { BuildOps, FunctionOps } from './types/functions.ts';
 import type { IdempotencyOps } from './types/idempotency.ts';
 import type { CancelOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { ListenerOps } from './types/listeners.ts';
+import type { RetentionOps } from './types/maintenance.ts';
 import type { OperatorOps } from './types/operators.ts';
 import type { ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
 import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
-import type { RetentionOps } from './types/retention.ts';
 import type { SessionLifeOps } from './types/session-life.ts';
 import type { SessionLogOps } from './types/session-logs.ts';
 import type { SessionRetentionOps } from './types/session-retention.ts';

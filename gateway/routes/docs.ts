@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import type Router from '@koa/router';
-import { Fault } from '../../proto/errors.ts';
-import type { State } from '../auth.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { State } from '../http/auth.ts';
 import { FAILURE } from './openapi-parts.ts';
 
 const FILES: Readonly<Record<string, { type: string; from: string }>> = {
@@ -51,7 +51,7 @@ export function addDocs(router: Router<State>): void {
 }
 
 function read(name: string): Promise<Buffer> {
-  return readFile(new URL(`../docs/${name}`, import.meta.url));
+  return readFile(new URL(`../web/docs/${name}`, import.meta.url));
 }
 
 /** Their part of the OpenAPI description. */

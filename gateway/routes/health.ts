@@ -3,9 +3,9 @@
  * draining.
  */
 import type { RouterMiddleware } from '@koa/router';
-import { asFault, Fault } from '../../proto/errors.ts';
-import type { Clients } from '../../proto/services.ts';
-import type { State } from '../auth.ts';
+import { asFault, Fault } from '../../proto/rpc/errors.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import type { State } from '../http/auth.ts';
 import { FAILURE } from './openapi-parts.ts';
 
 /** A core that takes longer is not healthy. Ours. */

@@ -6,15 +6,15 @@
  */
 import { fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
-import { Fault } from '../../proto/errors.ts';
-import { must } from '../../proto/must.ts';
-import type { CallOptions } from '../../proto/rpc.ts';
-import type { Clients } from '../../proto/services.ts';
-import type { State } from '../auth.ts';
+import { must } from '../../proto/common/must.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
 import { WAIT_MAX_S } from '../config.ts';
-import { callerOf, type Operation, render } from '../contract.ts';
-import { written } from '../json-texts.ts';
-import { waiting } from '../waits.ts';
+import type { State } from '../http/auth.ts';
+import { waiting } from '../http/long-poll.ts';
+import { written } from '../rest/json-texts.ts';
+import { callerOf, type Operation, render } from '../rest/operations.ts';
 
 export const INVOKE_ROUTE = '/v1/functions/:functionId/invoke';
 

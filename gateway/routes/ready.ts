@@ -5,10 +5,10 @@
  * would help nobody. Looked at once a second at most, whoever asks.
  */
 import type { RouterMiddleware } from '@koa/router';
-import { Fault } from '../../proto/errors.ts';
 import type { HealthCheck } from '../../proto/gen/tabern/v1/health.pb.ts';
-import type { Clients } from '../../proto/services.ts';
-import type { State } from '../auth.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import type { State } from '../http/auth.ts';
 
 /** A core that takes longer is not ready. Ours. */
 const CORE_TIMEOUT_MS = 2_000;

@@ -2,7 +2,7 @@
  * What clients of the reference interface know of, and this service does not serve: a sentence
  * instead of a 404. Pure.
  */
-import { Fault } from '../../proto/errors.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 
 /** What is named in answers or published clients. */
 const NOT_SERVED: readonly (readonly [RegExp, string])[] = [

@@ -3,7 +3,7 @@
  * sentence. Pure.
  */
 import type { AttemptReport_Outcome as Outcome } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
-import { BlockedAddress, UnresolvedName } from './guard.ts';
+import { BlockedAddress, UnresolvedName } from './ssrf-guard.ts';
 
 export type Failure = { outcome: Outcome; error: string };
 

@@ -4,7 +4,7 @@
  */
 import type { BlockList } from 'node:net';
 import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
-import type { Budget } from './send.ts';
+import type { Budget } from './attempt.ts';
 
 /** What the thread is started with: all that it knows of its surroundings. */
 export type ThreadOptions = {

@@ -2,7 +2,7 @@
  * What every command needs: where the service is, the key, and the terminal. Read once, before
  * anything happens.
  */
-import { ConfigError, type Env, text } from '../../proto/env.ts';
+import { ConfigError, type Env, text } from '../../proto/common/env.ts';
 
 /** Ours: as `tabern serve` listens when nothing is set. */
 const HOST_DEFAULT = '127.0.0.1';

@@ -9,10 +9,10 @@ import { lstat, mkdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { Fault } from '../../proto/errors.ts';
-import { sealProfile } from '../../proto/profile-seal.ts';
-import { packProfile } from '../chrome/profile.ts';
-import { makeTempDir, sweepTemp } from '../sweep.ts';
+import { sealProfile } from '../../proto/archives/context-writer.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import { packProfile } from '../browser/profile/profile.ts';
+import { makeTempDir, sweepTemp } from '../machine/stale-runs.ts';
 import { openApi, transfer } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 

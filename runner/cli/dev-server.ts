@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { foreignRequest } from '../../proto/local-requests.ts';
+import { foreignRequest } from '../../proto/network/local-requests.ts';
 import { CliError } from './config.ts';
 
 /** In bytes. Source: reference.md 2.4, where the service refuses more. */

@@ -5,14 +5,14 @@
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ConfigError, type Env } from '../../proto/env.ts';
-import { startBuildWorker } from '../build-worker.ts';
-import type { Bundle } from '../bundles.ts';
-import { BuildFailure } from '../failure.ts';
-import type { InvokeOutcome } from '../hosts.ts';
-import { openNone } from '../jail/none.ts';
-import { readManifests } from '../manifest.ts';
-import type { SessionParams } from '../settings.ts';
+import { ConfigError, type Env } from '../../proto/common/env.ts';
+import { BuildFailure } from '../builds/build-failure.ts';
+import { readManifests } from '../builds/manifest.ts';
+import { startBuildWorker } from '../builds/worker/worker.ts';
+import type { Bundle } from '../functions/bundle-cache.ts';
+import type { InvokeOutcome } from '../functions/hosts.ts';
+import { openNone } from '../jail/backends/none.ts';
+import type { SessionParams } from '../sessions/browser-settings.ts';
 import { logText, plain } from './api.ts';
 import { type Options, runHere, type Terminal } from './config.ts';
 import { type DevMachine, openDevMachine } from './dev-machine.ts';

@@ -1,7 +1,7 @@
 /**
  * `tabern invoke <function>`: runs a function once, by its id or name, and waits for its result.
  */
-import { ConfigError } from '../../proto/env.ts';
+import { ConfigError } from '../../proto/common/env.ts';
 import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 

@@ -7,11 +7,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
-import { ConfigError } from '../../proto/env.ts';
+import { ConfigError } from '../../proto/common/env.ts';
 import { isPassing, type Json, openApi, plain } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
 
-/** In seconds. Source: core/listeners.ts. */
+/** In seconds. Source: core/webhooks/listeners.ts. */
 const WAIT_S = 25;
 /** In milliseconds: as a webhook's receiver has. Source: interface.md 6. */
 const FORWARD_TIMEOUT_MS = 15_000;

@@ -2,8 +2,9 @@
  * `tabern sessions`, `contexts` and `webhooks`: what a project has, over the same interface that
  * programs use. An answer is printed as the service gave it with --json, else for people.
  */
-import { columns } from '../../proto/columns.ts';
-import { ConfigError } from '../../proto/env.ts';
+
+import { ConfigError } from '../../proto/common/env.ts';
+import { columns } from '../../proto/common/text-table.ts';
 import { type Api, type Json, openApi } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
 

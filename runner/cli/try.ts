@@ -3,8 +3,8 @@
  * live view; without a terminal, where nobody can press Enter, the session is released at once.
  */
 import { once } from 'node:events';
-import { ConfigError } from '../../proto/env.ts';
-import { visit } from '../chrome/visit.ts';
+import { ConfigError } from '../../proto/common/env.ts';
+import { visit } from '../browser/visit.ts';
 import { openApi, plain } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 

@@ -22,7 +22,8 @@ const open = openSync;
 const close = closeSync;
 
 /**
- * Ours: of the 1,024 that a host may open (runner/host-spec.ts). What is left is for new threads: a
+ * Ours: of the 1,024 that a host may open (runner/functions/host-jail.ts). What is left is for new
+ * threads: a
  * host that can open nothing can start none, and hangs (seen).
  */
 const DESCRIPTORS_MAX = 768;

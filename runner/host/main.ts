@@ -23,7 +23,7 @@ import { type Run, startRun } from './run.ts';
 import { openThreads, type Threads } from './threads.ts';
 import type { Isolation } from './worker.ts';
 
-/** Where HTTP_PROXY points; see runner/hosts.ts. */
+/** Where HTTP_PROXY points; see runner/functions/hosts.ts. */
 const EGRESS_PORT = 3128;
 async function hostMain(): Promise<void> {
   const [control = '', cdp = '', cdpPort = '0', egress = '-', functions = '', said] =

@@ -6,10 +6,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { builtBinary } from '../support/binary.ts';
 import { freePort } from '../support/port.ts';
-import { familyOf } from '../support/processes.ts';
-import { endService, startService } from '../support/serve.ts';
+import { builtBinary } from '../support/service/binary.ts';
+import { familyOf } from '../support/service/processes.ts';
+import { endService, startService } from '../support/service/serve.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { quantile, show } from './figures.ts';
 

@@ -1,7 +1,7 @@
 /** A bare client of the protocol for benches: one page, one WebSocket, nothing between. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { must } from '../../proto/must.ts';
+import { must } from '../../proto/common/must.ts';
 
 const RESULT_MAX_BYTES = 256 << 20;
 

@@ -8,9 +8,9 @@ import { execFileSync } from 'node:child_process';
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readHead, unwrapKeys } from '../../proto/profile-layout.ts';
-import { sealProfile } from '../../proto/profile-seal.ts';
-import { packProfile, unpackProfile } from '../../runner/chrome/profile.ts';
+import { readHead, unwrapKeys } from '../../proto/archives/context-format.ts';
+import { sealProfile } from '../../proto/archives/context-writer.ts';
+import { packProfile, unpackProfile } from '../../runner/browser/profile/profile.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const RUNS = Number(process.argv[2] ?? 9);

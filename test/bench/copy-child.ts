@@ -4,7 +4,7 @@
  * when its parent lets go of it.
  */
 import { connect, createServer } from 'node:net';
-import { listen } from '../runner/chrome/lab.ts';
+import { listen } from '../runner/browser/lab.ts';
 
 const to = Number(process.argv[2]);
 const server = createServer({ noDelay: true }, (socket) => {

@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Bundle } from '../../runner/bundles.ts';
-import { HostPool } from '../../runner/host-pool.ts';
-import { openJail } from '../../runner/jail/ladder.ts';
-import { node } from '../../runner/runtime.ts';
+import type { Bundle } from '../../runner/functions/bundle-cache.ts';
+import { HostPool } from '../../runner/functions/host-pool.ts';
+import { node } from '../../runner/functions/runtime.ts';
+import { openJail } from '../../runner/jail/open.ts';
 import { log, moduleOf, openYard, type Yard } from '../runner/host/bundle.ts';
-import { bundle } from '../support/bundle.ts';
+import { bundle } from '../support/runner/bundle.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { quantile, show, timed } from './figures.ts';
 

@@ -10,9 +10,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import puppeteer from 'puppeteer-core';
-import { type Invocation, invoke, isOver, publish, TRIVIAL_PROJECT } from '../support/functions.ts';
+import {
+  type Invocation,
+  invoke,
+  isOver,
+  publish,
+  TRIVIAL_PROJECT,
+} from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
-import { boot, type Stack } from '../support/stack.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
 import { quantile, show, timed } from './figures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

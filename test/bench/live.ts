@@ -7,10 +7,10 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
-import { must } from '../../proto/must.ts';
-import { look, openLiveLab, type Viewing } from '../runner/chrome/viewers.ts';
+import { must } from '../../proto/common/must.ts';
+import { look, openLiveLab, type Viewing } from '../runner/sessions/live-view/viewers.ts';
 import { until } from '../support/poll.ts';
-import { familyOf } from '../support/processes.ts';
+import { familyOf } from '../support/service/processes.ts';
 
 const SECONDS = Number(process.argv[2] ?? 4);
 const CLICKS = 40;

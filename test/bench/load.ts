@@ -5,10 +5,10 @@
  * its times in steps of 10 ms.
  */
 import { join } from 'node:path';
-import type { Bundle } from '../../runner/bundles.ts';
-import { findRuntime, type Runtime } from '../../runner/runtime.ts';
+import type { Bundle } from '../../runner/functions/bundle-cache.ts';
+import { findRuntime, type Runtime } from '../../runner/functions/runtime.ts';
 import { moduleOf, openYard, type Yard } from '../runner/host/bundle.ts';
-import { bundle } from '../support/bundle.ts';
+import { bundle } from '../support/runner/bundle.ts';
 import { quantile } from './figures.ts';
 
 const THREADS = Number(process.argv[2] ?? 9);

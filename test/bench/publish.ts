@@ -7,9 +7,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { bundle } from '../support/bundle.ts';
-import { shell, userProject } from '../support/journey.ts';
-import { boot } from '../support/stack.ts';
+import { shell, userProject } from '../support/clients/journey.ts';
+import { bundle } from '../support/runner/bundle.ts';
+import { boot } from '../support/service/stack.ts';
 import { show, timed } from './figures.ts';
 
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));

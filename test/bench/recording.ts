@@ -8,10 +8,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { must } from '../../proto/must.ts';
-import { openEncoder } from '../../runner/chrome/encoder.ts';
-import { launchOne, listen, log } from '../runner/chrome/lab.ts';
-import { boot } from '../support/stack.ts';
+import { must } from '../../proto/common/must.ts';
+import { openEncoder } from '../../runner/sessions/recording/encoder.ts';
+import { launchOne, listen, log } from '../runner/browser/lab.ts';
+import { boot } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';

@@ -9,9 +9,9 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AppendSessionLogsRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { openRelay } from '../../runner/chrome/relay.ts';
-import { sessionLogs } from '../../runner/session-logs.ts';
-import { launchOne, listen, log } from '../runner/chrome/lab.ts';
+import { sessionLogs } from '../../runner/sessions/log/log-shipper.ts';
+import { openRelay } from '../../runner/sessions/relay/relay.ts';
+import { launchOne, listen, log } from '../runner/browser/lab.ts';
 
 const runDir = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
 const allow = ['127.0.0.0/8'];

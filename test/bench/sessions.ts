@@ -13,8 +13,8 @@ import { chromium } from 'playwright-core';
 import puppeteer, { type Browser } from 'puppeteer-core';
 import { WebSocket } from 'ws';
 import { until } from '../support/poll.ts';
-import { familyOf } from '../support/processes.ts';
-import { boot, type Stack } from '../support/stack.ts';
+import { familyOf } from '../support/service/processes.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
 import { show, timed } from './figures.ts';
 import { settled } from './settled.ts';
 
@@ -27,7 +27,8 @@ const WARM_UP_RUNS = 100;
 /** For spares to be there again: what is measured is the warm case. */
 const REST_MS = 1_500;
 /**
- * A first start makes key pairs for 8 s; memory is given back after 5 s of rest (proto/rest.ts).
+ * A first start makes key pairs for 8 s; memory is given back after 5 s of rest
+ * (proto/common/idle-gc.ts).
  */
 const SETTLED_MS = 20_000;
 const MIB = 1 << 20;

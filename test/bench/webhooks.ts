@@ -6,12 +6,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { newId } from '../../core/ids.ts';
-import { openDatabase } from '../../core/store/sqlite/open.ts';
+import { newId } from '../../core/common/ids.ts';
+import { openDatabase } from '../../core/store/sqlite/engine/open.ts';
+import type { Tx } from '../../core/store/sqlite/engine/transaction.ts';
 import { allOps } from '../../core/store/sqlite/ops.ts';
-import type { Tx } from '../../core/store/sqlite/tx.ts';
-import { must } from '../../proto/must.ts';
-import { callerOf } from '../support/bare-store.ts';
+import { must } from '../../proto/common/must.ts';
+import { callerOf } from '../support/core/bare-store.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { queue, register, startEngine, startReceiverProcess, TYPE } from './engine.ts';
 

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { readCoreConfig } from '../../core/config.ts';
 import { type Core, type CoreOptions, startCore } from '../../core/main.ts';
 import type { BlobKind } from '../../core/store/types/blobs.ts';
-import type { Env } from '../../proto/env.ts';
+import type { Env } from '../../proto/common/env.ts';
+import { openLog } from '../../proto/common/log.ts';
+import { must } from '../../proto/common/must.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { Invocation } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { CompleteBuildRequest, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { openLog } from '../../proto/log.ts';
-import { must } from '../../proto/must.ts';
-import type { CallOptions } from '../../proto/rpc.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
 import { type TestClock, testClock } from '../support/clock.ts';
 import { tempDirectory } from '../support/temp.ts';
 

@@ -15,19 +15,19 @@ import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { newId } from '../../core/common/ids.ts';
 import { readCoreConfig } from '../../core/config.ts';
-import { newId } from '../../core/ids.ts';
 import { startCore } from '../../core/main.ts';
-import { ConfigError } from '../../proto/env.ts';
+import { ConfigError } from '../../proto/common/env.ts';
+import { openLog } from '../../proto/common/log.ts';
 import { HealthService } from '../../proto/gen/grpc/health/v1/health.pb.ts';
 import {
   ServerReflectionClient,
   type ServerReflectionRequest,
   type ServerReflectionResponse,
 } from '../../proto/gen/grpc/reflection/v1/reflection.pb.ts';
-import { Channel, remote } from '../../proto/grpc.ts';
-import { openLog } from '../../proto/log.ts';
-import { remoteClients } from '../../proto/services.ts';
+import { Channel, remote } from '../../proto/rpc/remote.ts';
+import { remoteClients } from '../../proto/rpc/services.ts';
 import { errorOf, faultOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
 import { tempDirectory } from '../support/temp.ts';
@@ -101,7 +101,7 @@ test('another process is refused while one runs on the directory', async () => {
   const script = `
     const { startCore } = await import('${new URL('../../core/main.ts', import.meta.url)}');
     const { readCoreConfig } = await import('${new URL('../../core/config.ts', import.meta.url)}');
-    const { openLog } = await import('${new URL('../../proto/log.ts', import.meta.url)}');
+    const { openLog } = await import('${new URL('../../proto/common/log.ts', import.meta.url)}');
     await startCore(readCoreConfig({ TABERN_DATA: ${JSON.stringify(app.dir)} }),
       openLog({ role: 'core', level: 'silent' })).catch((e) => console.log(e.name, e.message));`;
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

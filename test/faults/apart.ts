@@ -8,11 +8,11 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { must } from '../../proto/must.ts';
-import { openJudged } from '../support/judged.ts';
+import { must } from '../../proto/common/must.ts';
+import { openJudged } from '../support/judge/judged.ts';
 import { until } from '../support/poll.ts';
 import { freePort } from '../support/port.ts';
-import type { Stack } from '../support/stack.ts';
+import type { Stack } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { killFamily } from './kills.ts';
 

@@ -8,12 +8,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
 import { until } from '../support/poll.ts';
-import { processesNaming, signalAll } from '../support/processes.ts';
+import { processesNaming, signalAll } from '../support/service/processes.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { ROLES, type Role, startApart } from './apart.ts';
 
 const test = suite('faults/clock-jump');
-const PRELOAD = fileURLToPath(new URL('../support/clock-preload.ts', import.meta.url));
+const PRELOAD = fileURLToPath(new URL('../support/service/clock-preload.ts', import.meta.url));
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
 const TYPE = 'functions.invocations.completed';
 const HOUR_MS = 3_600_000;

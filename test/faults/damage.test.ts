@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startCore, tabern } from '../support/command.ts';
+import { startCore, tabern } from '../support/service/command.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('damage');

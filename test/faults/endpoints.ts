@@ -6,8 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import * as assert from 'uvu/assert';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
-import type { Stack } from '../support/stack.ts';
+import { type Receiver, startReceiver } from '../support/servers/receiver.ts';
+import type { Stack } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const ENDPOINTS = 4;

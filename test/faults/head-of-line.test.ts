@@ -7,14 +7,14 @@ import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
-import { type Attack, PRELUDE, placesOf, SERVICE_ENV } from '../runner/attacks/attack.ts';
+import { type Attack, PRELUDE, placesOf, SERVICE_ENV } from '../runner/attacks/lab/attack.ts';
 import { floods } from '../runner/attacks/table/floods.ts';
 import { headOfLine } from '../runner/attacks/table/head-of-line.ts';
 import { memory } from '../runner/attacks/table/memory.ts';
-import { ended, type Invocation, invoke, isOver, publish } from '../support/functions.ts';
+import { ended, type Invocation, invoke, isOver, publish } from '../support/clients/functions.ts';
+import { openSecondTenant, slowness } from '../support/clients/second-tenant.ts';
 import { until } from '../support/poll.ts';
-import { openSecondTenant, slowness } from '../support/second-tenant.ts';
-import { boot, type Stack } from '../support/stack.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
 
 const test = suite('faults/head-of-line');
 const MANIFEST = '{"name":"attack","version":"1.0.0","private":true,"type":"module"}';

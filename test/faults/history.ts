@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { DELAYS_MS, JITTER_MAX, JITTER_MIN } from '../../core/delivery/schedule.ts';
+import { DELAYS_MS, JITTER_MAX, JITTER_MIN } from '../../core/delivery/retry-schedule.ts';
 
 type Row = {
   id: string;

@@ -5,10 +5,10 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ended, publish } from '../support/functions.ts';
+import { ended, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { boot, type Stack } from '../support/stack.ts';
+import { type Receiver, startReceiver } from '../support/servers/receiver.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
 import { brokenPromises } from './history.ts';
 import { killsUnder, seeded } from './kills.ts';
 import { type Load, startLoad } from './load.ts';

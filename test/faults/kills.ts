@@ -1,7 +1,7 @@
 /** kill -9 of the service and of the runner, in turn, at random moments that a seed repeats. */
 import { until } from '../support/poll.ts';
-import { familyOf, stillRunning } from '../support/processes.ts';
-import type { Stack } from '../support/stack.ts';
+import { familyOf, stillRunning } from '../support/service/processes.ts';
+import type { Stack } from '../support/service/stack.ts';
 import type { Load } from './load.ts';
 
 /**

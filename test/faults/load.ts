@@ -4,8 +4,8 @@
  * not.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { invoke, isOver } from '../support/functions.ts';
-import type { Stack } from '../support/stack.ts';
+import { invoke, isOver } from '../support/clients/functions.ts';
+import type { Stack } from '../support/service/stack.ts';
 
 /**
  * A client stops waiting for an invocation after this and goes on: its fate is checked at the end.

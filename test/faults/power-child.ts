@@ -4,10 +4,10 @@
  */
 import { createReadStream, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { restoreBackup } from '../../core/backup/restore.ts';
-import { openBlobFiles } from '../../core/blobs/files.ts';
-import { newId } from '../../core/ids.ts';
-import { openDatabase } from '../../core/store/sqlite/open.ts';
+import { newId } from '../../core/common/ids.ts';
+import { openBlobFiles } from '../../core/files/blob-files.ts';
+import { restoreBackup } from '../../core/maintenance/backup/restore.ts';
+import { openDatabase } from '../../core/store/sqlite/engine/open.ts';
 import { openStore } from '../../core/store/thread.ts';
 
 const [what = '', dir = '', ...rest] = process.argv.slice(2);

@@ -7,10 +7,10 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../proto/log.ts';
-import { openBundles } from '../../runner/bundles.ts';
-import { openCacheDir } from '../../runner/cache.ts';
-import { openInstalled } from '../../runner/installed.ts';
+import { openLog } from '../../proto/common/log.ts';
+import { openInstalled } from '../../runner/builds/install/cache.ts';
+import { openBundles } from '../../runner/functions/bundle-cache.ts';
+import { openCacheDir } from '../../runner/machine/cache.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { hasDisks, openDisk } from './disk.ts';
 

@@ -6,10 +6,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openSealer } from '../../core/seal.ts';
-import { tokenFile } from '../../core/secret-files.ts';
-import { openLog } from '../../proto/log.ts';
-import { runnerId } from '../../runner/runner-id.ts';
+import { openSealer } from '../../core/common/sealer.ts';
+import { tokenFile } from '../../core/common/secret-files.ts';
+import { openLog } from '../../proto/common/log.ts';
+import { runnerId } from '../../runner/machine/runner-id.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { hasDisks, openDisk } from './disk.ts';
 

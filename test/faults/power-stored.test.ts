@@ -13,20 +13,20 @@ import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '../../core/ids.ts';
-import { openSealer } from '../../core/seal.ts';
-import { inspect } from '../../core/store/sqlite/inspect.ts';
-import { openDatabase } from '../../core/store/sqlite/open.ts';
-import { must } from '../../proto/must.ts';
+import { newId } from '../../core/common/ids.ts';
+import { openSealer } from '../../core/common/sealer.ts';
+import { inspect } from '../../core/store/sqlite/engine/inspect.ts';
+import { openDatabase } from '../../core/store/sqlite/engine/open.ts';
+import { must } from '../../proto/common/must.ts';
 import { boot } from '../core/boot.ts';
-import { ENGINES, openBench, T0 } from '../core/engines.ts';
+import { ENGINES, openBench, T0 } from '../core/store/engines.ts';
 import { until } from '../support/poll.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { type Disk, hasDisks, openDisk } from './disk.ts';
 
 const power = suite('power-stored');
 const CHILD = fileURLToPath(new URL('./power-child.ts', import.meta.url));
-const RELEASE = join(import.meta.dirname, '../core/upgrade/0.1.0.sql');
+const RELEASE = join(import.meta.dirname, '../core/store/upgrade/0.1.0.sql');
 /** In milliseconds after the process has begun; undefined: once it says that it is done. */
 const MOMENTS = [undefined, 10, 60] as const;
 const SAVES_MIN = 30;

@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { must } from '../../proto/must.ts';
-import { ENGINES, openBench } from '../core/engines.ts';
-import { bareStore } from '../support/bare-store.ts';
+import { must } from '../../proto/common/must.ts';
+import { ENGINES, openBench } from '../core/store/engines.ts';
+import { bareStore } from '../support/core/bare-store.ts';
 import { until } from '../support/poll.ts';
 import { hasDisks, openDisk } from './disk.ts';
 
-const CHILD = fileURLToPath(new URL('../core/crash-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('../core/store/crash-child.ts', import.meta.url));
 const ROUNDS = Number(process.env['TABERN_FAULT_ROUNDS'] ?? 3);
 /** In bytes of a line: a UUID and its end. */
 const LINE_LENGTH = 37;

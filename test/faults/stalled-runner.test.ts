@@ -10,16 +10,16 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
-import { type Place, placesOf, SERVICE_ENV } from '../runner/attacks/attack.ts';
+import { type Place, placesOf, SERVICE_ENV } from '../runner/attacks/lab/attack.ts';
 import { stalled } from '../runner/attacks/table/stalled.ts';
-import { ended, type Invocation, invoke, publish } from '../support/functions.ts';
+import { ended, type Invocation, invoke, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
-import { familyOf, stillRunning } from '../support/processes.ts';
-import { boot, type Stack } from '../support/stack.ts';
+import { familyOf, stillRunning } from '../support/service/processes.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('faults/stalled-runner');
-const PRELOAD = fileURLToPath(new URL('../support/stall-preload.ts', import.meta.url));
+const PRELOAD = fileURLToPath(new URL('../support/service/stall-preload.ts', import.meta.url));
 const LAUNCHER = fileURLToPath(new URL('../../gateway/tabern.js', import.meta.url));
 const LEASE_MS = 3_000;
 /** Far above any stall that a test waits for. */

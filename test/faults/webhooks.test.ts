@@ -7,9 +7,9 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ended, publish } from '../support/functions.ts';
+import { ended, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
-import { boot } from '../support/stack.ts';
+import { boot } from '../support/service/stack.ts';
 import { type Apart, ROLES, startApart } from './apart.ts';
 import { type Endpoints, startEndpoints, waiting } from './endpoints.ts';
 import { brokenPromises } from './history.ts';

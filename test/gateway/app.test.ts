@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { operationsOf, readContract } from '../../gateway/contract.ts';
-import { Fault, REASONS, type Reason } from '../../proto/errors.ts';
-import { ask, assertBody, handlersOf, json, openDoor } from './door.ts';
+import { operationsOf, readContract } from '../../gateway/rest/operations.ts';
+import { Fault, REASONS, type Reason } from '../../proto/rpc/errors.ts';
+import { ask, assertBody, handlersOf, json, openDoor } from './sessions/runner.ts';
 
 const test = suite('gateway/app');
 

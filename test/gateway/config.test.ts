@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gatewayConfig } from '../../gateway/config.ts';
-import { ConfigError } from '../../proto/env.ts';
+import { ConfigError } from '../../proto/common/env.ts';
 
 const test = suite('gateway/config');
 

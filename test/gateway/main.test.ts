@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { KEEP_ALIVE_MS } from '../../gateway/config.ts';
 import { until } from '../support/poll.ts';
-import { KEY, openDoor, raw } from './door.ts';
+import { KEY, openDoor, raw } from './sessions/runner.ts';
 
 const test = suite('gateway/main');
 const HOST = 'host: x\r\n';
@@ -197,9 +197,9 @@ test('a port that is taken rejects the start', async () => {
   await using door = await openDoor();
   const { startGateway } = await import('../../gateway/main.ts');
   const { gatewayConfig } = await import('../../gateway/config.ts');
-  const { openLog } = await import('../../proto/log.ts');
-  const { localClients } = await import('../../proto/services.ts');
-  const { handlersOf } = await import('./door.ts');
+  const { openLog } = await import('../../proto/common/log.ts');
+  const { localClients } = await import('../../proto/rpc/services.ts');
+  const { handlersOf } = await import('./sessions/runner.ts');
   const clients = localClients(handlersOf({}), { onError: () => undefined });
   const log = openLog({ role: 'test', level: 'silent' });
   const config = gatewayConfig({ TABERN_PORT: new URL(door.url).port });

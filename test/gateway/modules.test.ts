@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { boot } from '../support/stack.ts';
+import { boot } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const test = suite('gateway/modules');
@@ -16,7 +16,9 @@ const run = promisify(execFile);
 test('a start compiles nothing that the installation has compiled', async () => {
   await using dir = tempDirectory();
   const env = { NODE_COMPILE_CACHE: dir.path };
-  await run(process.execPath, [join(GATEWAY, 'compile.js')], { env: { ...process.env, ...env } });
+  await run(process.execPath, [join(GATEWAY, 'packaging/compile-modules.js')], {
+    env: { ...process.env, ...env },
+  });
   const made = new Set(filesIn(dir.path));
   assert.ok(made.size > 100);
   await startAndEnd(env);

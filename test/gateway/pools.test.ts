@@ -7,13 +7,13 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { uploadSlots } from '../../gateway/routes/upload-slots.ts';
-import type { Fault } from '../../proto/errors.ts';
-import { must } from '../../proto/must.ts';
+import { uploadSlots } from '../../gateway/routes/files/upload-limits.ts';
+import { must } from '../../proto/common/must.ts';
+import type { Fault } from '../../proto/rpc/errors.ts';
 import { KEY } from '../core/boot.ts';
 import { until } from '../support/poll.ts';
-import { openUploads } from './contexts.ts';
-import { ask, openDoor, raw } from './door.ts';
+import { openUploads } from './routes/files/contexts.ts';
+import { ask, openDoor, raw } from './sessions/runner.ts';
 
 const test = suite('gateway/pools');
 

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ended, invoke, publish } from '../support/functions.ts';
+import { ended, invoke, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
-import { boot } from '../support/stack.ts';
+import { boot } from '../support/service/stack.ts';
 
 const main = suite('runner/main');
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));

@@ -2,7 +2,7 @@
  * Async failure in a test. uvu's `assert.throws` is synchronous only, and given an async function
  * it ends the run.
  */
-import { Fault } from '../../proto/errors.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 
 /**
  * The Fault that the promise rejects with. Throws when it resolves, or rejects with anything else.

@@ -1,7 +1,7 @@
 /** Blobs in SQLite: a row is written after its file is on disk, so a row never lacks its file. */
 import type { BlobOps, BlobRow } from '../types/blobs.ts';
+import type { Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
-import type { Tx } from './tx.ts';
 
 export function blobOps({ db }: Tx): BlobOps {
   const insert = db.prepare<[BlobRow]>(`

@@ -11,7 +11,7 @@ import type {
   LeasedContext,
   Replaced,
 } from '../types/context-content.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 const CONTENT = `contexts.id AS id, contexts.blob_id AS blobId, contexts.public_key AS publicKey,
   contexts.private_key AS privateKey, contexts.key_pair_id AS keyPairId`;

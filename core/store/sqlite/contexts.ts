@@ -3,11 +3,11 @@
  * tombstone without name key and private key. Taking a pair and making the context are one
  * operation: a pair belongs to one context at most.
  */
-import { must } from '../../../proto/must.ts';
+import { must } from '../../../proto/common/must.ts';
 import type { ContextOps, ContextRow, NewContext, NewKeyPair } from '../types/contexts.ts';
 import { forgetting } from './context-content.ts';
+import type { Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
-import type { Tx } from './tx.ts';
 
 const COLUMNS = `id, project_id AS projectId, name, public_key AS publicKey,
   created_at AS createdAt, updated_at AS updatedAt`;

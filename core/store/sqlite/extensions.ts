@@ -3,9 +3,9 @@
  * tombstone while an open session is to load it.
  *   active -> deleted (open sessions only) -> gone;  active -> gone
  */
-import { must } from '../../../proto/must.ts';
+import { must } from '../../../proto/common/must.ts';
 import type { ExtensionOps, ExtensionRow, LeasedExtension } from '../types/extensions.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 const COLUMNS = `id, project_id AS projectId, file_name AS fileName, created_at AS createdAt,
   updated_at AS updatedAt`;

@@ -5,7 +5,7 @@
  */
 import type { FigureOps, Figures, Tally } from '../types/figures.ts';
 import type { WorkKind } from '../types/leases.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 /** Sentences of the runner and of this folder, up to a colon, as labels; others are `other`. */
 const REASONS: Readonly<Record<string, string>> = {

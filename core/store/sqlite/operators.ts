@@ -2,11 +2,11 @@
  * What an operator does, in SQLite: projects with their limits, and keys. A key that is revoked is
  * kept, so that its name and last use can be read for as long as the project lives.
  */
-import { must } from '../../../proto/must.ts';
+import { must } from '../../../proto/common/must.ts';
 import type { ApiKeyRow, LimitChange, OperatedRow, OperatorOps } from '../types/operators.ts';
 import type { ProjectRow } from '../types/projects.ts';
+import type { Tx } from './engine/transaction.ts';
 import { projectOps } from './projects.ts';
-import type { Tx } from './tx.ts';
 
 /** Last use is kept to the minute: a key in use is written once in it. */
 const MINUTE_MS = 60_000;

@@ -2,9 +2,9 @@
  * Projects and API keys in SQLite. Every operation is one savepoint of the thread's group
  * transaction.
  */
-import { must } from '../../../proto/must.ts';
+import { must } from '../../../proto/common/must.ts';
 import type { FoundApiKey, ProjectOps, ProjectRow } from '../types/projects.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 /**
  * Builds that one project may run at once. Ours: a build takes a whole core for its install and

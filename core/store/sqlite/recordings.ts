@@ -4,7 +4,7 @@
  */
 import type { BlobRow } from '../types/blobs.ts';
 import type { RecordingOps, RecordingPart, RecordingRow } from '../types/recordings.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 type Work = { sessionId: string; projectId: string };
 type Part = { sessionId: string; pageId: number; number: number };

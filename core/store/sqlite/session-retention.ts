@@ -1,7 +1,7 @@
 /** Retention of sessions in SQLite: few in an operation, so that nobody waits for it. */
 import type { SessionRetentionOps } from '../types/session-retention.ts';
+import type { Tx } from './engine/transaction.ts';
 import { MINUTES_USED } from './projects.ts';
-import type { Tx } from './tx.ts';
 
 /** What refers to a session, each by an index that begins with its id. */
 const REFERRING = ['invocations', 'session_logs', 'session_log_heads', 'recordings', 'downloads'];

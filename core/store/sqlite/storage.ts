@@ -3,7 +3,7 @@
  * change with each row of a blob or a context. No operation can forget to count.
  */
 import type { QuotaName, StorageOps, Stored, StoredKind, Within } from '../types/storage.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 export function storageOps({ db }: Pick<Tx, 'db'>): StorageOps {
   const stored = db.prepare<[string], Stored>(`

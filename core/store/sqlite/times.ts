@@ -6,7 +6,7 @@
  *   begun      moves along always: durations are computed from it
  */
 import type { TimeOps } from '../types/times.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 type Columns = Readonly<Record<string, readonly string[]>>;
 

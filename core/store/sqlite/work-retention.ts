@@ -3,7 +3,7 @@
  * are sorted by time. The blobs of a build that goes are then nobody's: the sweep removes them.
  */
 import type { WorkRetentionOps } from '../types/work-retention.ts';
-import type { Tx } from './tx.ts';
+import type { Tx } from './engine/transaction.ts';
 
 export function workRetentionOps(tx: Tx): WorkRetentionOps {
   const sql = { ...prepareLogs(tx), ...prepareInvocations(tx), ...prepareBuilds(tx) };

@@ -1,5 +1,5 @@
 /** Invocations as stored. */
-import type { Page } from './builds.ts';
+import type { Page } from './functions.ts';
 import type { IdempotencyKey } from './idempotency.ts';
 
 export type InvocationStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';

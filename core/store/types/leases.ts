@@ -1,7 +1,8 @@
 /** Work under leases: invocations, builds and sessions that runners take, prolong and end. */
-import type { BuildCause } from './builds.ts';
+
 import type { LeasedContext } from './context-content.ts';
 import type { LeasedExtension } from './extensions.ts';
+import type { BuildCause } from './functions.ts';
 import type { InvocationCause } from './invocations.ts';
 
 export type WorkKind = 'invocation' | 'build' | 'session';

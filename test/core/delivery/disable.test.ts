@@ -11,7 +11,7 @@ import {
   type Streak,
   withoutGap,
 } from '../../../core/delivery/disable.ts';
-import { delayMs } from '../../../core/delivery/schedule.ts';
+import { delayMs } from '../../../core/delivery/retry-schedule.ts';
 
 const disable = suite('core/delivery/disable');
 const HOUR = 3_600_000;

@@ -3,7 +3,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { KEY } from '../../core/boot.ts';
-import { type Description, openJudge } from '../../support/judge.ts';
+import { type Description, openJudge } from '../../support/judge/judge.ts';
 import { type Operation, type Wild, wildRequests } from './requests.ts';
 import type { Service } from './service.ts';
 

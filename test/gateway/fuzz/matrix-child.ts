@@ -4,7 +4,7 @@
  * it is; says what it takes whenever it is asked; ends when its parent lets go of it.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { collectAll } from '../../../proto/rest.ts';
+import { collectAll } from '../../../proto/common/idle-gc.ts';
 import { openMatrix } from '../tenants/matrix.ts';
 
 /** In milliseconds: what is finer keeps a quiet process busy. */

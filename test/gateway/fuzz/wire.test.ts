@@ -6,8 +6,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { boot as bootCore, KEY } from '../../core/boot.ts';
 import { until } from '../../support/poll.ts';
-import { openUploads } from '../contexts.ts';
-import { ask, openDoor, raw } from '../door.ts';
+import { openUploads } from '../routes/files/contexts.ts';
+import { ask, openDoor, raw } from '../sessions/runner.ts';
 import { openSlow } from './slow.ts';
 
 const test = suite('gateway/fuzz/wire');

@@ -1,9 +1,9 @@
 /** Two projects before one gateway, and requests that a row describes. */
 import * as assert from 'uvu/assert';
-import { must } from '../../../proto/must.ts';
+import { must } from '../../../proto/common/must.ts';
 import { KEY } from '../../core/boot.ts';
-import { openUploads } from '../contexts.ts';
-import { type Answer, ask } from '../door.ts';
+import { openUploads } from '../routes/files/contexts.ts';
+import { type Answer, ask } from '../sessions/runner.ts';
 import type { Row } from './rows.ts';
 import { extensionForm, formOf, type Kind, makeTenant, type Objects } from './tenant.ts';
 

@@ -55,7 +55,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /docs': { own: 200, open: 'public' },
   'GET /docs/{file}': { path: { file: named('docs.js') }, own: 200, open: 'public' },
   'GET /live/{file}': { path: { file: named('viewer.js') }, own: 200, open: 'public' },
-  // journey/session, gateway/live-view: upgrades, and links with a token
+  // journey/session, gateway/routes/sessions/live-view: upgrades, and links with a token
   ...Object.fromEntries(
     ['/', '/connect', '/view', '/live', '/live/status'].map((path): [string, Row] => [
       `GET ${path}`,

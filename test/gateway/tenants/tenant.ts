@@ -1,9 +1,9 @@
 /** A project with one of everything, made as its users and its runner would make it. */
-import { must } from '../../../proto/must.ts';
-import type { CallOptions } from '../../../proto/rpc.ts';
+import { must } from '../../../proto/common/must.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Booted, blobParts, HOLDER } from '../../core/boot.ts';
-import { manifest, zipOf } from '../../support/zips.ts';
-import { ask } from '../door.ts';
+import { manifest, zipOf } from '../../support/runner/zips.ts';
+import { ask } from '../sessions/runner.ts';
 
 /** Each kind of object that a path or a body may name, by its id. */
 export type Objects = Record<Kind, string>;

@@ -2,9 +2,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BUDGET, type Result } from '../../../gateway/webhooks/send.ts';
-import type { Answer } from '../../support/receiver.ts';
-import { bootSend } from '../../support/send.ts';
+import { BUDGET, type Result } from '../../../gateway/webhooks/attempt.ts';
+import { bootSend } from '../../support/core/send.ts';
+import type { Answer } from '../../support/servers/receiver.ts';
 
 const boundary = suite('gateway/webhooks/boundary');
 /** Both clocks are this process's: one that stood still so long may have missed the half second. */

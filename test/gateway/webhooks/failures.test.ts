@@ -1,7 +1,7 @@
 /** Attempts that reach nobody: trust, addresses, names. Against a real TLS receiver on loopback. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { bootSend } from '../../support/send.ts';
+import { bootSend } from '../../support/core/send.ts';
 
 const failures = suite('gateway/webhooks/failures');
 

@@ -6,16 +6,16 @@ import type { TlsOptions } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BUDGET } from '../../../gateway/webhooks/send.ts';
-import { authority, selfSigned } from '../../support/certificates.ts';
+import { BUDGET } from '../../../gateway/webhooks/attempt.ts';
+import { bootSend, PATIENT, SHORT } from '../../support/core/send.ts';
+import { authority, selfSigned } from '../../support/servers/certificates.ts';
 import {
   answering,
   type Behaviour,
   dripping,
   flooding,
   startHostile,
-} from '../../support/hostile.ts';
-import { bootSend, PATIENT, SHORT } from '../../support/send.ts';
+} from '../../support/servers/hostile.ts';
 
 const hostile = suite('gateway/webhooks/hostile');
 

@@ -4,10 +4,10 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { dnsResolver, openGuard } from '../../../gateway/webhooks/guard.ts';
-import { cidrList } from '../../../proto/addresses.ts';
-import { startDns, type Zone } from '../../support/dns.ts';
-import { bootSend } from '../../support/send.ts';
+import { dnsResolver, openGuard } from '../../../gateway/webhooks/ssrf-guard.ts';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { bootSend } from '../../support/core/send.ts';
+import { startDns, type Zone } from '../../support/servers/dns.ts';
 
 const ssrf = suite('gateway/webhooks/ssrf');
 

@@ -6,9 +6,9 @@
 import { readFile } from 'node:fs/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { must } from '../../../proto/must.ts';
+import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
-import { boot, type Stack } from '../../support/stack.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { EXCEPTIONS } from './exceptions.ts';
 import { PLAYWRIGHT } from './playwright/driver.ts';

@@ -1,7 +1,7 @@
 /** The attacks that a handler makes through its browser: a real Chrome, jailed as sessions' are. */
 import { suite } from 'uvu';
-import { openLab } from '../chrome/lab.ts';
-import { runAll } from './suite.ts';
+import { openLab } from '../browser/lab.ts';
+import { runAll } from './lab/suite.ts';
 import { browser } from './table/browser.ts';
 
 const tests = suite('runner/attacks/browser');

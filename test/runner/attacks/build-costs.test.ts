@@ -1,6 +1,6 @@
 /** Every attack through what its files cost, in both sandboxes. */
 import { suite } from 'uvu';
-import { addBuildAttacks } from './build.ts';
+import { addBuildAttacks } from './lab/build.ts';
 import { costs } from './table/build-costs.ts';
 
 const tests = suite('runner/attacks/build-costs');

@@ -1,6 +1,6 @@
 /** Every attack through what installs its packages, in both sandboxes. */
 import { suite } from 'uvu';
-import { addBuildAttacks } from './build.ts';
+import { addBuildAttacks } from './lab/build.ts';
 import { installs } from './table/build-installs.ts';
 
 const tests = suite('runner/attacks/build-installs');

@@ -1,6 +1,6 @@
 /** Every attack through what its bundler reads, in both sandboxes. */
 import { suite } from 'uvu';
-import { addBuildAttacks } from './build.ts';
+import { addBuildAttacks } from './lab/build.ts';
 import { sources } from './table/build-sources.ts';
 
 const tests = suite('runner/attacks/build-sources');

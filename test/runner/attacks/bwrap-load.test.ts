@@ -1,6 +1,6 @@
 /** Every attack that takes time and memory, or floods, on the bubblewrap launcher. */
 import { suite } from 'uvu';
-import { addAttacks } from './suite.ts';
+import { addAttacks } from './lab/suite.ts';
 
 const tests = suite('runner/attacks/bwrap-load');
 addAttacks(tests, 'bwrap', true);

@@ -1,7 +1,7 @@
 /** The proof that the attacks could succeed: with no sandbox at all, these do. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openField } from './field.ts';
+import { openField } from './lab/field.ts';
 import { KINDS } from './table/all.ts';
 
 const tests = suite('runner/attacks/control');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { README, withTable } from './readme.ts';
+import { README, withTable } from './lab/readme.ts';
 import { KINDS } from './table/all.ts';
 
 const tests = suite('runner/attacks/readme');
@@ -10,7 +10,7 @@ const tests = suite('runner/attacks/readme');
 tests('the table of README is the one that the attacks give', () => {
   const readme = readFileSync(README, 'utf8');
   const isSame = readme === withTable(readme);
-  assert.ok(isSame, 'run `node test/runner/attacks/readme.ts`, and read what it changed');
+  assert.ok(isSame, 'run `node test/runner/attacks/lab/readme.ts`, and read what it changed');
 });
 
 tests('a README without a place for it is refused', () => {

@@ -6,13 +6,13 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openLog } from '../../../proto/log.ts';
-import type { Bundle } from '../../../runner/bundles.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import type { Bundle } from '../../../runner/functions/bundle-cache.ts';
+import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/functions/hosts.ts';
+import { node, type Runtime } from '../../../runner/functions/runtime.ts';
 import type { LogLine } from '../../../runner/host/messages.ts';
-import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/hosts.ts';
-import { type Jail, openJail } from '../../../runner/jail/ladder.ts';
-import type { Serves } from '../../../runner/keyed.ts';
-import { node, type Runtime } from '../../../runner/runtime.ts';
+import { type Jail, openJail } from '../../../runner/jail/open.ts';
+import type { Serves } from '../../../runner/sessions/server/keyed-server.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });
 

@@ -1,7 +1,7 @@
 /** A thread that comes to the limit of its heap ends, and only its own run; on both engines. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { findRuntime } from '../../../runner/runtime.ts';
+import { findRuntime } from '../../../runner/functions/runtime.ts';
 import { openYard } from './bundle.ts';
 
 const test = suite('runner/host/heap');

@@ -1,14 +1,14 @@
 /** Where the best rung does not work the next is taken, and the log says why. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { must } from '../../../proto/must.ts';
-import { findProgram } from '../../../runner/jail/limits.ts';
-import { shell } from '../../support/journey.ts';
+import { must } from '../../../proto/common/must.ts';
+import { findProgram } from '../../../runner/jail/prlimit.ts';
+import { shell } from '../../support/clients/journey.ts';
 
 const test = suite('runner/jail/fallback');
 const ROOT = new URL('../../../', import.meta.url).href;
-const OPEN = `const { openLog } = await import('${ROOT}proto/log.ts');
-  const { openJail } = await import('${ROOT}runner/jail/ladder.ts');
+const OPEN = `const { openLog } = await import('${ROOT}proto/common/log.ts');
+  const { openJail } = await import('${ROOT}runner/jail/open.ts');
   const log = openLog({ role: 'test', level: 'info', people: false });
   console.log((await openJail({ sandbox: 'auto', log })).level);`;
 const NODE = [process.execPath, '--input-type=module', '-e', OPEN];

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../../proto/log.ts';
-import { openJail } from '../../../runner/jail/ladder.ts';
-import { programMounts } from '../../../runner/jail/libs.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { openJail } from '../../../runner/jail/open.ts';
+import { programMounts } from '../../../runner/jail/program-mounts.ts';
 import { until } from '../../support/poll.ts';
-import { processesNaming } from '../../support/processes.ts';
+import { processesNaming } from '../../support/service/processes.ts';
 
 const kill = suite('runner/jail/kill');
 const log = openLog({ role: 'test', level: 'silent', people: false });

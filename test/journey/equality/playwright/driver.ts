@@ -6,7 +6,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core';
-import { must } from '../../../../proto/must.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { type Driver, LIMIT_MS, QUIET, type Setting, type Thing } from '../thing.ts';
 import { CONNECTIONS } from './connections.ts';
 import { ENVIRONMENT } from './environment.ts';

@@ -1,7 +1,7 @@
 /** Pictures, documents, traces, coverage, downloads. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { must } from '../../../../proto/must.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { reported } from '../thing.ts';
 import type { PlaywrightThing } from './driver.ts';
 

@@ -1,6 +1,6 @@
 /** Proxies of contexts. The requests that reach a proxy are compared too. */
 import { freePort } from '../../../support/port.ts';
-import { startHttpProxy, startSocksProxy } from '../../../support/proxies.ts';
+import { startHttpProxy, startSocksProxy } from '../../../support/servers/proxies.ts';
 import { reported } from '../thing.ts';
 import type { Place, PlaywrightThing } from './driver.ts';
 

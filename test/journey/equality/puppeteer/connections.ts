@@ -1,6 +1,6 @@
 /** Hosts that cannot be reached, offline, proxies. */
 import { freePort } from '../../../support/port.ts';
-import { startHttpProxy } from '../../../support/proxies.ts';
+import { startHttpProxy } from '../../../support/servers/proxies.ts';
 import { reported } from '../thing.ts';
 import type { Place, PuppeteerThing } from './driver.ts';
 

@@ -1,6 +1,6 @@
 /** Puppeteer: its things, and how they run. */
 import puppeteer, { type Browser, type BrowserContext, type Page } from 'puppeteer-core';
-import { must } from '../../../../proto/must.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { type Driver, LIMIT_MS, QUIET, type Setting, type Thing } from '../thing.ts';
 import { CONNECTIONS } from './connections.ts';
 import { ENVIRONMENT } from './environment.ts';

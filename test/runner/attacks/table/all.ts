@@ -1,5 +1,5 @@
 /** Every attack, by what it is after. */
-import type { Kind } from '../attack.ts';
+import type { Kind } from '../lab/attack.ts';
 import { browser } from './browser.ts';
 import { builds } from './builds.ts';
 import { inputCosts } from './costs.ts';

@@ -1,5 +1,5 @@
 /** What the handler may not do, its Chrome may not do for it. */
-import { type Attack, refused } from '../attack.ts';
+import { type Attack, refused } from '../lab/attack.ts';
 
 const CDP = `const socket = new WebSocket(ctx.session.connectUrl);
   const waiting = new Map(); const seen = []; let last = 0;

@@ -1,6 +1,6 @@
 /** Through what its files cost to read: nobody else waits for it. */
 import { randomBytes } from 'node:crypto';
-import { BUILT, type BuildAttack, deepArchive, unbuilt } from '../build-attack.ts';
+import { BUILT, type BuildAttack, deepArchive, unbuilt } from '../lab/build-attack.ts';
 
 const MIB = 1024 * 1024;
 /** What does not compress: without it an archive is refused for what it unpacks to. */

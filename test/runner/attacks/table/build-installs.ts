@@ -1,5 +1,12 @@
 /** Through what installs its packages: no program may run but the installer. */
-import { BUILT, type BuildAttack, EVIL_JS, EVIL_PATH, packed, unbuilt } from '../build-attack.ts';
+import {
+  BUILT,
+  type BuildAttack,
+  EVIL_JS,
+  EVIL_PATH,
+  packed,
+  unbuilt,
+} from '../lab/build-attack.ts';
 
 const USES = `import './evidence.js';`;
 const manifest = (more: object): string => JSON.stringify({ private: true, ...more });

@@ -1,7 +1,7 @@
 /** Through what a bundler reads. */
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { BUILT, type BuildAttack, mapOf, unbuilt } from '../build-attack.ts';
+import { BUILT, type BuildAttack, mapOf, unbuilt } from '../lab/build-attack.ts';
 
 const NAMED = "import './a.js';";
 const mapped = (map: (canary: string) => object): Pick<BuildAttack, 'files'> => ({

@@ -4,7 +4,7 @@
  * manifest-cost.test.ts of test/core, and by host-frames.test.ts and chrome/cost.test.ts of
  * test/runner.
  */
-import { type Attack, harmless } from '../attack.ts';
+import { type Attack, harmless } from '../lab/attack.ts';
 
 export const inputCosts = [
   { name: 'a body of 1 MiB of members, levels or items, to each route', ...harmless },

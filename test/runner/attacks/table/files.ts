@@ -1,5 +1,5 @@
 /** Reading what is not its own, writing where it may not, filling what is shared. */
-import { type Attack, fails, refused } from '../attack.ts';
+import { type Attack, fails, refused } from '../lab/attack.ts';
 
 const fill = (dir: string): string => `
   const { writeFileSync } = builtin('fs');

@@ -1,5 +1,5 @@
 /** Saying too much, or what only the host says, to the one who listens. */
-import { type Attack, type Ending, fails, lost } from '../attack.ts';
+import { type Attack, type Ending, fails, lost } from '../lab/attack.ts';
 
 /** Writes bytes to each socket: one of them is the host's own way to the supervisor. */
 const say = (bytes: string): string => `const fs = builtin('fs');

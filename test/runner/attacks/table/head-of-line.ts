@@ -3,7 +3,7 @@
  * service, beside a second tenant whose round trips stay below a second and whose session stays
  * RUNNING: test/faults/head-of-line.test.ts.
  */
-import { type Attack, harmless, harmlessIn } from '../attack.ts';
+import { type Attack, harmless, harmlessIn } from '../lab/attack.ts';
 
 export const headOfLine = [
   { name: 'every flood above, beside a session of another project', ...harmlessIn('landlock') },

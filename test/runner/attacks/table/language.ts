@@ -1,5 +1,5 @@
 /** Changing the language under whoever runs next on its thread. */
-import { type Attack, fails } from '../attack.ts';
+import { type Attack, fails } from '../lab/attack.ts';
 
 const gives = (value: unknown) => ({ type: 'gives', value }) as const;
 const MODULE_END = `export const definitions = () => new Map([['f', { handler: () => 1 }]]);

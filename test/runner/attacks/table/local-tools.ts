@@ -3,7 +3,7 @@
  * Chrome without a jail, and its site's name may lead to this machine (DNS rebinding). Run by
  * test/runner/attacks/local-tools.test.ts: all attempts say no, and nothing has run or is stored.
  */
-import { type Attack, refused } from '../attack.ts';
+import { type Attack, refused } from '../lab/attack.ts';
 
 /** Which server the page's own name leads to: another one of the site, or a tool (rebinding). */
 export type LocalAttack = Attack & { from: 'site' | 'dev' | 'metrics' | 'gateway'; body: string };

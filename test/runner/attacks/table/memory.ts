@@ -1,5 +1,5 @@
 /** Never ending, and taking all the memory there is. */
-import { type Attack, atMost, ended, fails, own } from '../attack.ts';
+import { type Attack, atMost, ended, fails, own } from '../lab/attack.ts';
 
 /** Its own run fails, or its process is lost. */
 const noMemory = atMost(/allocat|memory|process was lost|RangeError/i);

@@ -1,5 +1,5 @@
 /** Reaching others than its own browser and the public internet. */
-import { type Attack, refused } from '../attack.ts';
+import { type Attack, refused } from '../lab/attack.ts';
 
 const PROXY = `const proxy = new URL(process.env.HTTP_PROXY);
   const door = { host: proxy.hostname, port: proxy.port };

@@ -1,5 +1,5 @@
 /** Starting programs, reaching other processes, ending its own. */
-import { type Attack, fails, lost, own, refused } from '../attack.ts';
+import { type Attack, fails, lost, own, refused } from '../lab/attack.ts';
 
 export const processes: readonly Attack[] = [
   {

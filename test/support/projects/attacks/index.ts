@@ -1,6 +1,6 @@
 /**
  * What a hostile project tries, from its handler: each attempt gives `no: <why>` or what it got.
- * Published and run by test/runner/escape.test.ts.
+ * Published and run by test/runner/attacks/escape.test.ts.
  */
 
 import { execFileSync } from 'node:child_process';

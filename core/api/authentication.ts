@@ -1,0 +1,117 @@
+/**
+ * Who calls: a project by its API key (in `x-svc-api-key`, or as a Bearer), the runner or the
+ * gateway by its token. Keys are stored and found as the SHA-256 of their whole text (32 random
+ * bytes need no slow hash); tokens are two files beside the database. A key reads svc_<8: public
+ * id>_<43: 32 random bytes, base64url><6: checksum of what stands before it>.
+ */
+import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { Store } from '../store/types.ts';
+
+export type Caller =
+  | { kind: 'project'; projectId: string; keyId: string }
+  | { kind: 'operator' }
+  | { kind: 'runner' }
+  | { kind: 'gateway' };
+
+type ProjectKey = { projectId: string; keyId: string };
+
+export type Tokens = { runner: string; gateway: string; operator: string };
+
+/** A key that was revoked: the next use of it is refused. By its public part. */
+export type ForgetKey = (keyId: string) => void;
+
+export type Authenticate = (metadata: Readonly<Record<string, string>>) => Promise<Caller>;
+
+/** Of a key that another process may have revoked. Source: reliability.md R7.1. */
+const KEY_CACHE_MS = 1_000;
+/** Ours: far more keys than one installation uses within a second. */
+const KEY_CACHE_MAX = 1_000;
+
+/** Last use is kept to the minute. */
+const MINUTE_MS = 60_000;
+const PUBLIC_ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+
+/** What names a key; 8 characters. */
+export function newPublicId(): string {
+  return Array.from({ length: 8 }, () => PUBLIC_ID_ALPHABET[randomInt(36)]).join('');
+}
+
+export function newApiKey(): { key: string; publicId: string } {
+  const publicId = newPublicId();
+  const body = `svc_${publicId}_${randomBytes(32).toString('base64url')}`;
+  return { key: body + checksum(body), publicId };
+}
+
+/** What names it, of a key of ours. */
+export function publicIdOf(key: string): string {
+  return key.split('_')[1] ?? '';
+}
+
+/** Lets a scanner tell a key from text that looks like one. */
+export function checksum(body: string): string {
+  return createHash('sha256').update(body).digest('base64url').slice(0, 6);
+}
+
+export function hashOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+/** Tells callers by their metadata. Throws API_KEY_MISSING or API_KEY_INVALID. */
+export function authenticator(options: {
+  store: Pick<Store, 'findApiKey' | 'useApiKey'>;
+  tokens: Tokens;
+  now: () => number;
+  /** Of the cache: no clock that can be set. */
+  steady: () => number;
+  onFirstUse?: (keyId: string) => void;
+}): { authenticate: Authenticate; forgetKey: ForgetKey } {
+  const { store, tokens, now, steady, onFirstUse } = options;
+  const kinds = ['runner', 'gateway', 'operator'] as const;
+  const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
+  const cache = new Map<string, { caller: ProjectKey; until: number }>();
+
+  async function projectOf(key: string): Promise<ProjectKey> {
+    const hash = hashOf(key);
+    const name = hash.toString('base64');
+    const known = cache.get(name);
+    if (known && known.until > steady()) return known.caller;
+    cache.delete(name);
+    const found = await store.findApiKey(hash);
+    if (!found) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
+    const { projectId, publicId: keyId } = found;
+    if (found.lastUsedAt === null) onFirstUse?.(keyId);
+    writeDownUse(keyId, found.lastUsedAt);
+    if (cache.size >= KEY_CACHE_MAX) cache.clear();
+    cache.set(name, { caller: { projectId, keyId }, until: steady() + KEY_CACHE_MS });
+    return { projectId, keyId };
+  }
+
+  /** Nobody waits for it: when it fails, the next use says it again. */
+  function writeDownUse(id: string, lastUsedAt: number | null): void {
+    const at = now();
+    if (lastUsedAt !== null && at - lastUsedAt < MINUTE_MS) return;
+    store.useApiKey({ id, at }).catch(() => undefined);
+  }
+
+  const forgetKey: ForgetKey = (keyId) => {
+    for (const [name, { caller }] of cache) if (caller.keyId === keyId) cache.delete(name);
+  };
+
+  const authenticate: Authenticate = async (metadata) => {
+    const token = /^Bearer (.+)$/i.exec(metadata['authorization'] ?? '')?.[1];
+    if (token !== undefined) {
+      const digest = hashOf(token);
+      const known = digests.filter((one) => timingSafeEqual(digest, one.digest))[0];
+      if (known) return { kind: known.kind };
+    }
+    const named = metadata['x-svc-api-key'];
+    const key = named ?? token;
+    if (key === undefined || key === '' || (token !== undefined && token !== key)) {
+      const message = 'Missing API key. Send it in the X-SVC-API-Key header.';
+      throw new Fault('API_KEY_MISSING', message);
+    }
+    return { kind: 'project', ...(await projectOf(key)) };
+  };
+  return { authenticate, forgetKey };
+}

@@ -1,0 +1,75 @@
+/**
+ * The gRPC door: unix:<data>/core.sock, mode 0600, for the runner and for callers on this machine.
+ * With the standard health and reflection services, so that grpcurl and probes need no files of
+ * ours.
+ */
+import { chmodSync, rmSync } from 'node:fs';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { ConfigError } from '../../proto/common/env.ts';
+import { HealthService } from '../../proto/gen/grpc/health/v1/health.pb.ts';
+import { ServerReflectionService } from '../../proto/gen/grpc/reflection/v1/reflection.pb.ts';
+import type { OnError } from '../../proto/rpc/local.ts';
+import { ANSWER_MAX_BYTES, MESSAGE_MAX_BYTES, mount } from '../../proto/rpc/remote.ts';
+import { type AllHandlers, mountAll } from '../../proto/rpc/services.ts';
+import { healthHandlers } from './grpc-health.ts';
+import { reflectionHandlers } from './grpc-reflection.ts';
+
+/**
+ * Long polls and uploads in flight at close get this long. Ours: a drain as a whole may take 30 s.
+ */
+const DRAIN_MS = 5_000;
+/** In bytes. Source: unix(7). */
+const SOCKET_PATH_MAX_BYTES = 107;
+
+export type CoreServer = {
+  /** As grpc-js spells it. */
+  address: string;
+  close(): Promise<void>;
+};
+
+/**
+ * Listens on the socket file; one that a dead process left behind is replaced (the store's lock
+ * says that it is dead).
+ */
+export async function listen(
+  socketPath: string,
+  handlers: AllHandlers,
+  onError: OnError,
+): Promise<CoreServer> {
+  const server = new Server({
+    'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
+    'grpc.max_send_message_length': ANSWER_MAX_BYTES,
+  });
+  mountAll(server, handlers, onError);
+  const health = healthHandlers();
+  mount(server, HealthService, health.handlers, onError);
+  mount(server, ServerReflectionService, reflectionHandlers(), onError);
+
+  if (Buffer.byteLength(socketPath) > SOCKET_PATH_MAX_BYTES) {
+    throw new ConfigError(`too long for a socket, use a shorter data directory: ${socketPath}`);
+  }
+  rmSync(socketPath, { force: true });
+  const address = `unix:${socketPath}`;
+  // Safe in the moment before chmod: the directory is 0700.
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (error) =>
+      error ? reject(error) : resolve(),
+    );
+  });
+  chmodSync(socketPath, 0o600);
+
+  return {
+    address,
+    async close() {
+      health.drain();
+      await new Promise<void>((resolve) => {
+        const force = setTimeout(() => server.forceShutdown(), DRAIN_MS);
+        server.tryShutdown(() => {
+          clearTimeout(force);
+          resolve();
+        });
+      });
+      rmSync(socketPath, { force: true });
+    },
+  };
+}

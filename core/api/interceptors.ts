@@ -1,0 +1,139 @@
+/**
+ * One RPC's way into a service: who calls, may they, the handler, one log line. A service is
+ * written as handlers `(request, caller)`; here it becomes what proto/rpc/local.ts serves, locally
+ * and
+ * over gRPC alike.
+ */
+
+import type { Log } from '../../proto/common/log.ts';
+import { type Scope, traced } from '../../proto/common/tracing.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { Call, Definition, Handlers } from '../../proto/rpc/local.ts';
+import type { Authenticate, Caller } from './authentication.ts';
+import type { EnterCall } from './call-shares.ts';
+
+/** A project, by its key; `keyId` is the key's public part. */
+export type ProjectCaller = { projectId: string; keyId?: string; call: Call };
+/** One of our own processes, by its token. */
+export type MachineCaller = { call: Call };
+
+/** A service as it is written. */
+export type Service<D extends Definition, C> = {
+  [K in keyof D]: (request: Parameters<Handlers<D>[K]>[0], caller: C) => ReturnType<Handlers<D>[K]>;
+};
+
+/** Turns who calls into what the service needs, or refuses. */
+export type Admit<C> = (caller: Caller, call: Call) => C;
+
+export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
+  if (caller.kind === 'project') {
+    const { projectId, keyId } = caller;
+    return { projectId, keyId, call };
+  }
+  throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
+};
+
+export const onlyRunners: Admit<MachineCaller> = (caller, call) => {
+  if (caller.kind === 'runner') return { call };
+  throw new Fault('TOKEN_REQUIRED', 'This operation is for runners and needs their token.');
+};
+
+export const onlyGateways: Admit<MachineCaller> = (caller, call) => {
+  if (caller.kind === 'gateway') return { call };
+  throw new Fault('TOKEN_REQUIRED', 'This operation is for gateways and needs their token.');
+};
+
+export const onlyOperators: Admit<MachineCaller> = (caller, call) => {
+  if (caller.kind === 'operator') return { call };
+  throw new Fault('TOKEN_REQUIRED', "This operation is the operator's and needs their token.");
+};
+
+type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | AsyncIterable<unknown>;
+
+/**
+ * Makes a service into what proto/rpc/local.ts serves: the caller is told and admitted before the
+ * handler
+ * sees the request, and holds a place until it ends. `entered` may refuse once the caller is known.
+ */
+export function guarded<D extends Definition, C>(
+  definition: D,
+  service: Service<D, C>,
+  rules: {
+    authenticate: Authenticate;
+    enterCall: EnterCall;
+    admit: Admit<C>;
+    entered?: (name: string) => void;
+  },
+): Handlers<D> {
+  const enter = (who: Caller, call: Call, name: string): C => {
+    const caller = rules.admit(who, call);
+    rules.entered?.(name);
+    return caller;
+  };
+  return mapped(definition, (name, isStream) => {
+    const handler = service[name] as AnyHandler;
+    if (!isStream) {
+      return async (request, call) => {
+        const who = await rules.authenticate(call.metadata);
+        using _ = rules.enterCall(who);
+        return await handler(request, enter(who, call, name));
+      };
+    }
+    return async function* (request, call) {
+      const who = await rules.authenticate(call.metadata);
+      using _ = rules.enterCall(who);
+      yield* handler(request, enter(who, call, name)) as AsyncIterable<unknown>;
+    };
+  });
+}
+
+/**
+ * One debug line per call that was answered or failed. What is our own fault is logged again,
+ * whole, where it stops.
+ */
+export function logged<D extends Definition>(
+  definition: D,
+  handlers: Handlers<D>,
+  log: Log,
+): Handlers<D> {
+  return mapped(definition, (name, isStream) => {
+    const handler = handlers[name] as AnyHandler;
+    if (isStream) return handler as Wrapped;
+    return async (request, call) => {
+      const startedAt = performance.now();
+      const note = (reason: string) => {
+        const ms = Math.round(performance.now() - startedAt);
+        log.debug({ rpc: name, requestId: call.metadata['x-request-id'], ms, reason }, 'call');
+      };
+      try {
+        const { traceparent } = call.metadata;
+        const run = async (scope: Scope) => handler(request, below(call, scope));
+        const answer = await traced({ name: `core ${name}`, traceparent }, run);
+        note('OK');
+        return answer;
+      } catch (error) {
+        note(error instanceof Fault ? error.reason : 'INTERNAL');
+        throw error;
+      }
+    };
+  });
+}
+
+/** What is asked for in a span goes on below that span. */
+function below(call: Call, { traceparent }: Scope): Call {
+  if (traceparent === undefined || traceparent === call.metadata['traceparent']) return call;
+  return { ...call, metadata: { ...call.metadata, traceparent } };
+}
+
+type Wrapped = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
+
+function mapped<D extends Definition>(
+  definition: D,
+  wrap: (name: string, isStream: boolean) => Wrapped,
+): Handlers<D> {
+  const entries = Object.entries(definition).map(([name, { responseStream }]) => [
+    name,
+    wrap(name, responseStream),
+  ]);
+  return Object.fromEntries(entries) as unknown as Handlers<D>;
+}

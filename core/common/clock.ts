@@ -1,0 +1,131 @@
+/**
+ * The clock that core schedules by: the wall's time at the start, and from there on the time that
+ * passes, asleep or awake. Whoever sets the machine's clock while core runs moves no due time, no
+ * lease and no streak of failures. spec/webhooks.md 3.10. When the machine's clock has differed for
+ * ten minutes, it is believed: core's clock takes one step to it, either way, and in the same
+ * moment all stored times take it too (core/store/sqlite/times.ts), so that nothing that waits
+ * notices.
+ */
+import { uptime } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../proto/common/log.ts';
+import type { Store } from '../store/types.ts';
+
+/** In milliseconds: how often sleep is looked for; it costs the reading of a file. */
+const LOOK_MS = 1_000;
+/** In milliseconds: as long as this the machine's clock must differ before it is believed. Ours. */
+export const CLOCK_SETTLE_MS = 600_000;
+/** In milliseconds: less is the coarseness of the clocks. */
+const SLEPT_MIN_MS = 1_000;
+/** In milliseconds: less is not worth a step. */
+const OFF_MIN_MS = 10_000;
+/** A clock before this was never set: of a machine without a battery, before its NTP. */
+export const CLOCK_MIN_MS = Date.UTC(2025, 0, 1);
+
+export type ClockSources = {
+  /** What the machine says it is; anybody may set it. */
+  wall: () => number;
+  /** What passes while the machine is awake. */
+  awake: () => number;
+  /** What passes, asleep or awake. */
+  sinceBoot: () => number;
+};
+
+/** In Unix milliseconds: what is stored moves so that `from` becomes `to`. */
+export type Step = { from: number; to: number };
+
+export type SchedulerClock = {
+  /** Unix milliseconds, whole. */
+  now: () => number;
+  /** The same without its steps, for what is kept in memory. */
+  steady: () => number;
+  /** Takes the step that is due; whoever asks moves what is stored before anything else is. */
+  step: () => Step | undefined;
+};
+
+/** Milliseconds since the machine was started, asleep or awake. Nobody can set it. */
+export const sinceBoot = (): number => uptime() * 1_000;
+
+const MACHINE: ClockSources = { wall: Date.now, awake: () => performance.now(), sinceBoot };
+
+/**
+ * Never before `floorMs`, the last time that was written: a machine that comes up with an old clock
+ * would otherwise wait until it has caught up.
+ */
+export function schedulerClock(
+  floorMs: number,
+  settleMs = CLOCK_SETTLE_MS,
+  sources: ClockSources = MACHINE,
+): SchedulerClock {
+  const { wall, awake, sinceBoot } = sources;
+  const start = { at: Math.max(wall(), floorMs), awake: awake(), sinceBoot: sinceBoot() };
+  let lookedAt = start.awake;
+  let sleptMs = 0;
+  let steppedMs = 0;
+  /** The difference, and since when it is the same. */
+  let off: { ms: number; since: number } | undefined;
+
+  function steady(): number {
+    const current = awake();
+    if (current - lookedAt >= LOOK_MS) {
+      lookedAt = current;
+      const missingMs = sinceBoot() - start.sinceBoot - (current - start.awake);
+      if (missingMs - sleptMs >= SLEPT_MIN_MS) sleptMs = missingMs;
+    }
+    return Math.floor(start.at + current - start.awake + sleptMs);
+  }
+  const now = () => steady() + steppedMs;
+
+  return {
+    now,
+    steady,
+    step() {
+      const [from, to, at] = [now(), Math.floor(wall()), steady()];
+      const ms = to - from;
+      const isOff = Math.abs(ms) >= OFF_MIN_MS && to >= CLOCK_MIN_MS;
+      if (!isOff) off = undefined;
+      else if (off === undefined || Math.abs(off.ms - ms) >= OFF_MIN_MS) off = { ms, since: at };
+      if (off === undefined || at - off.since < settleMs) return undefined;
+      off = undefined;
+      steppedMs += ms;
+      return { from, to };
+    },
+  };
+}
+
+/**
+ * Looks for steps as long as core runs. `onFatal` when what is stored could not be moved: a start
+ * begins with the times that are stored.
+ */
+export function startSteps(options: {
+  clock: SchedulerClock;
+  store: Pick<Store, 'moveTimes'>;
+  log: Log;
+  settleMs: number;
+  onFatal: (error: Error) => void;
+}): AsyncDisposable {
+  const { clock, store, log, settleMs, onFatal } = options;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function run(): Promise<void> {
+    for (;;) {
+      await sleep(settleMs / 10, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
+      const step = clock.step();
+      if (step === undefined) continue;
+      await store.moveTimes(step); // asked at once: what is asked later has the new times
+      log.warn({ stepMs: step.to - step.from }, 'core’s clock and all stored times were set');
+    }
+  }
+
+  const running = run().catch((error: unknown) => {
+    onFatal(new Error('stored times could not be moved', { cause: error }));
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await running;
+    },
+  };
+}

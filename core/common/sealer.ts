@@ -1,0 +1,118 @@
+/**
+ * Seals secrets for the database: AES-256-GCM under keys/master.key, bound to the row it belongs
+ * to. Whoever has the database without the key reads nothing; a sealed value that was moved to
+ * another row, or changed, does not open.
+ * Layout: version (1 byte, 1) | nonce (12) | tag (16) | ciphertext.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createFile } from '../../proto/common/durable.ts';
+import { DataError } from '../../proto/common/env.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+
+const VERSION = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
+const KEY_BYTES = 32;
+const CIPHER = 'aes-256-gcm';
+
+/** What the database's sealed check value says under the right key. */
+const CHECK_TEXT = Buffer.from('tabern master key');
+const CHECK_PLACE = 'master_key_check';
+
+export type Sealer = {
+  /** `place` names the row: only the same text opens it again. */
+  seal(plain: Uint8Array, place: string): Buffer;
+  /** Throws DATA_CORRUPT when the value is damaged or belongs elsewhere. */
+  open(sealed: Uint8Array, place: string): Buffer;
+  /** 32 bytes for one purpose, always the same; they tell nothing of the master key. */
+  derive(purpose: string): Buffer;
+};
+
+/**
+ * Seals under `key`, 32 bytes. A nonce is random: safe for some 2^32 values, and a database holds
+ * far fewer.
+ */
+export function sealerOf(key: Uint8Array): Sealer {
+  return {
+    seal(plain, place) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(Buffer.from(place));
+      const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+      return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), body]);
+    },
+    open(sealed, place) {
+      try {
+        return opened(key, sealed, place);
+      } catch (cause) {
+        throw new Fault('DATA_CORRUPT', 'A stored secret does not open.', { place }, cause);
+      }
+    },
+    derive: (purpose) => Buffer.from(hkdfSync('sha256', key, '', purpose, KEY_BYTES)),
+  };
+}
+
+function opened(key: Uint8Array, sealed: Uint8Array, place: string): Buffer {
+  if (sealed[0] !== VERSION || sealed.length < HEAD_BYTES) throw new Error('unknown layout');
+  const nonce = sealed.subarray(1, 1 + NONCE_BYTES);
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(sealed.subarray(1 + NONCE_BYTES, HEAD_BYTES));
+  decipher.setAAD(Buffer.from(place));
+  return Buffer.concat([decipher.update(sealed.subarray(HEAD_BYTES)), decipher.final()]);
+}
+
+/**
+ * The sealer of a data directory. `check` is the database's sealed check value, null before the
+ * first start: then the key file is made, unless it is there, and the new check value is to be
+ * stored. Refuses to start, with one line that says what to do, when the key is missing, damaged or
+ * not this database's: a new key would lose every secret in silence.
+ */
+export function openSealer(
+  path: string,
+  check: Uint8Array | null,
+): { sealer: Sealer; check: Uint8Array } {
+  const key = readKey(path) ?? (check === null ? makeKey(path) : undefined);
+  if (key === undefined) throw new DataError(`${path} is missing: restore it from the backup`);
+  const sealer = sealerOf(key);
+  if (check === null) return { sealer, check: sealer.seal(CHECK_TEXT, CHECK_PLACE) };
+  if (!isKeyOf(sealer, check)) {
+    throw new DataError(`${path} is not the key of this database: restore the one it had`);
+  }
+  return { sealer, check };
+}
+
+function isKeyOf(sealer: Sealer, check: Uint8Array): boolean {
+  try {
+    return sealer.open(check, CHECK_PLACE).equals(CHECK_TEXT);
+  } catch (error) {
+    if (error instanceof Fault) return false;
+    throw error;
+  }
+}
+
+function readKey(path: string): Buffer | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new DataError(`${path} cannot be read`, { cause: error });
+  }
+  const key = Buffer.from(text, 'base64');
+  if (key.length !== KEY_BYTES || key.toString('base64') !== text) {
+    throw new DataError(`${path} is not a key of ${KEY_BYTES} bytes in base64`);
+  }
+  return key;
+}
+
+/**
+ * On disk before anything is sealed with it, whole or not at all; a key that is there already is
+ * never replaced.
+ */
+function makeKey(path: string): Buffer {
+  const key = randomBytes(KEY_BYTES);
+  createFile(path, `${key.toString('base64')}\n`);
+  return key;
+}

@@ -1,0 +1,134 @@
+/**
+ * What contexts hold: opened for a session that starts from it, replaced by a session's save or by
+ * an upload. The private key that unwraps the content's keys never leaves core. The old content
+ * stays until the new one is committed; its file goes after that.
+ */
+import { createPrivateKey } from 'node:crypto';
+import { readHead, unwrapKeys } from '../../proto/archives/context-format.ts';
+import { verifyProfile } from '../../proto/archives/context-reader.ts';
+import type { ContextServiceService } from '../../proto/gen/tabern/v1/contexts.pb.ts';
+import type {
+  ContextWork,
+  SaveContextRequest,
+  SaveContextResponse,
+} from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { asFault, Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { openSemaphore } from '../../proto/sharing/semaphore.ts';
+import type { MachineCaller, Service } from '../api/interceptors.ts';
+import type { Sealer } from '../common/sealer.ts';
+import type { BlobFiles } from '../files/blob-files.ts';
+import type { ContextContent, LeasedContext } from '../store/types/context-content.ts';
+import type { Store } from '../store/types.ts';
+import { privateKeyPlace } from './key-pool.ts';
+import { type ContextLinks, UPLOAD_LASTS_MS } from './links.ts';
+import type { Uploads } from './uploads.ts';
+
+/** Uploads verified at once: each is read twice and unpacked. One of a project. Ours. */
+const CHECKS = { max: 2, ofOwner: 1 };
+
+export type ContentOptions = {
+  store: Store;
+  files: BlobFiles;
+  sealer: Sealer;
+  now: () => number;
+};
+
+/** The context of a piece of work, with the keys of its content. */
+export async function contextWork(
+  options: ContentOptions,
+  { persist, ...content }: LeasedContext,
+): Promise<ContextWork> {
+  const { id: contextId, blobId, publicKey } = content;
+  const keys = blobId === null ? Buffer.alloc(0) : await keysOf(options, blobId, content);
+  return { contextId, persist, blobId: blobId ?? undefined, keys, publicKey };
+}
+
+/** A session's save. Throws LEASE_LOST, or INVALID_FIELD for a blob that is not its to save. */
+export async function saveContext(
+  { store, files, now }: ContentOptions,
+  { leaseId, blobId }: SaveContextRequest,
+): Promise<SaveContextResponse> {
+  const saved = await store.saveContext({ leaseId, blobId, at: now() });
+  switch (saved.outcome) {
+    case 'lost':
+      throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
+    case 'refused':
+      throw invalidField('blobId', 'must be a context written under a lease that persists one.');
+    case 'deleted':
+      await removeAll(files, saved.dropped);
+      return { saved: false, replaced: false };
+    case 'saved':
+      await removeAll(files, saved.dropped);
+      return { saved: true, replaced: saved.replaced };
+  }
+}
+
+export function contentService(
+  options: ContentOptions & {
+    links: Pick<ContextLinks, 'read'>;
+    uploads: Pick<Uploads, 'prove'>;
+  },
+): Service<Pick<typeof ContextServiceService, 'replaceContext'>, MachineCaller> {
+  const { store, files, links, uploads, now } = options;
+  const turns = openSemaphore(CHECKS);
+
+  async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
+    // The upload began while the URL was good: WriteBlob has looked.
+    const named = await links.read('PUT', url, UPLOAD_LASTS_MS);
+    const content = await store.getContextContent(named);
+    if (!content) throw notFound('Context', named.id);
+    using _ = await turns.acquire(named.projectId, call.signal);
+    await checkUpload(options, { blobId, content, signal: call.signal });
+    const replaced = await store.replaceContext({ ...named, blobId, at: now() });
+    if (replaced.outcome === 'refused') throw invalidField('blobId', 'must be a new context.');
+    if (replaced.outcome === 'deleted') throw notFound('Context', named.id);
+    return replaced.dropped;
+  }
+
+  return {
+    async replaceContext({ url, blobId }, caller) {
+      const blob = await store.getBlob(blobId);
+      if (blob?.kind !== 'CONTEXT') throw notFound('Blob', blobId);
+      using _ = uploads.prove(blob.projectId);
+      try {
+        await removeAll(files, await replace(url, blobId, caller));
+        return {};
+      } catch (error) {
+        // Content stays, whatever is said of it here; what was uploaded in vain goes.
+        await removeAll(files, await store.dropContextBlobs([blobId]));
+        throw asFault(error);
+      }
+    },
+  };
+}
+
+/** Throws ARCHIVE_INVALID, in words and time the same whatever does not decrypt. */
+async function checkUpload(
+  options: ContentOptions,
+  upload: { blobId: string; content: ContextContent; signal: AbortSignal },
+): Promise<void> {
+  const { blobId, content, signal } = upload;
+  const keys = await keysOf(options, blobId, content);
+  try {
+    await verifyProfile(options.files.path(blobId), keys, { signal });
+  } finally {
+    keys.fill(0);
+  }
+}
+
+/** The keys that the blob's head wraps for the context: random ones when it wraps none. */
+async function keysOf(
+  { files, sealer }: ContentOptions,
+  blobId: string,
+  { keyPairId, privateKey }: Pick<ContextContent, 'keyPairId' | 'privateKey'>,
+): Promise<Buffer> {
+  const head = await readHead(files.path(blobId));
+  const der = sealer.open(privateKey, privateKeyPlace(keyPairId));
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  der.fill(0);
+  return unwrapKeys(head, key.export({ format: 'pem', type: 'pkcs8' }).toString());
+}
+
+async function removeAll(files: Pick<BlobFiles, 'remove'>, ids: string[]): Promise<void> {
+  await Promise.all(ids.map((id) => files.remove(id)));
+}

@@ -1,0 +1,171 @@
+/**
+ * The pool of key pairs: keeps some ready in the database, sealed, so that creating a context waits
+ * for none.
+ * full -> (a pair is taken) -> filling -> full. Filling runs in a thread that lives only as long as
+ * it is needed, and pauses after each pair while nobody waits, so that it takes a share of one core
+ * and no more. Start does not wait for it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../proto/common/log.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { Call } from '../../proto/rpc/local.ts';
+import { type FairQueue, openFairQueue } from '../../proto/sharing/fair-queue.ts';
+import { openShares, type Shares } from '../../proto/sharing/shares.ts';
+import { newId } from '../common/ids.ts';
+import type { Sealer } from '../common/sealer.ts';
+import type { Store } from '../store/types.ts';
+import { type Maker, openMaker } from './key-generator.ts';
+
+/** Pairs kept ready. Source: design/core.md 2.5. */
+const READY_TARGET = 16;
+/**
+ * In milliseconds, after each pair while nobody waits. Ours: about a third of a core while the pool
+ * fills.
+ */
+const PAUSE_MS = 300;
+/** In milliseconds. Ours: how long to leave a thread that failed alone. */
+const FAILED_PAUSE_MS = 1_000;
+/**
+ * Ours: some 7 pairs are made in a second and a call waits 30 s at most; a call after these would
+ * wait in vain. In shares by project.
+ */
+const WAITERS_MAX = 200;
+/** In milliseconds. The answer leaves before the call's own deadline answers in its place. */
+const ANSWER_MARGIN_MS = 250;
+
+export type KeyPool = AsyncDisposable & {
+  /** To call when a pair was taken: fills up again. */
+  taken(): void;
+  /** Whether callers wait: a later caller must wait as well, or it would take their pair. */
+  readonly isAwaited: boolean;
+  /**
+   * Resolves when a pair was added for this caller; projects take turns. Throws KEYS_NOT_READY
+   * shortly before the call's deadline, or when too many callers of the project wait.
+   */
+  wait(projectId: string, call: Call): Promise<void>;
+};
+
+type Options = {
+  store: Pick<Store, 'addKeyPair' | 'countKeyPairs'>;
+  sealer: Sealer;
+  log: Log;
+  now: () => number;
+  readyTarget?: number;
+  pauseMs?: number;
+};
+
+/**
+ * The place a pair's private key is sealed for; it stays the same when a context takes the pair.
+ */
+export function privateKeyPlace(keyPairId: string): string {
+  return `key_pairs/${keyPairId}`;
+}
+
+/** Opens the pool and starts to fill it. */
+export function openKeyPool(options: Options): KeyPool {
+  const { store, log, readyTarget = READY_TARGET, pauseMs = PAUSE_MS } = options;
+  const closing = new AbortController();
+  const waiters = openFairQueue<() => void>();
+  const places = openShares(WAITERS_MAX);
+  let filling: Promise<void> | undefined;
+  let wakePause = new AbortController();
+
+  /** One pair into the database; the next waiter tries again. */
+  async function addOne(maker: Maker): Promise<number> {
+    const count = await store.addKeyPair(await sealedPair(maker, options));
+    waiters.shift()?.item();
+    return count;
+  }
+
+  async function pause(ms: number): Promise<void> {
+    wakePause = new AbortController();
+    const signal = AbortSignal.any([closing.signal, wakePause.signal]);
+    await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+
+  async function fill(): Promise<void> {
+    if ((await store.countKeyPairs()) >= readyTarget && waiters.size === 0) return;
+    await using maker = openMaker();
+    while (!closing.signal.aborted) {
+      const count = await addOne(maker);
+      if (waiters.size > 0) continue;
+      if (count >= readyTarget) return;
+      await pause(pauseMs);
+    }
+  }
+
+  async function fillUntilFull(): Promise<void> {
+    while (!closing.signal.aborted) {
+      try {
+        return await fill();
+      } catch (error) {
+        if (closing.signal.aborted) return;
+        log.error({ err: error }, 'no key pair could be made, trying again');
+        await pause(FAILED_PAUSE_MS);
+      }
+    }
+  }
+
+  /** At most one filling runs; what is taken meanwhile is counted again at its end. */
+  function start(): void {
+    if (filling || closing.signal.aborted) return;
+    filling = fillUntilFull().finally(() => {
+      filling = undefined;
+      if (waiters.size > 0) start();
+    });
+  }
+
+  start();
+  return {
+    taken: start,
+    get isAwaited() {
+      return waiters.size > 0;
+    },
+    async wait(projectId, call) {
+      const ms = Math.floor(call.deadline - performance.now()) - ANSWER_MARGIN_MS;
+      if (ms <= 0 || closing.signal.aborted) throw notReady();
+      using _ = placeOf(places, projectId);
+      const over = AbortSignal.any([call.signal, closing.signal, AbortSignal.timeout(ms)]);
+      const added = addedBefore(over, waiters, projectId);
+      start();
+      wakePause.abort();
+      await added;
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await filling;
+    },
+  };
+}
+
+async function sealedPair(maker: Maker, { sealer, now }: Options) {
+  const { publicKey, privateKey } = await maker.make();
+  const id = newId();
+  const sealed = sealer.seal(privateKey, privateKeyPlace(id));
+  privateKey.fill(0);
+  return { id, publicKey, privateKey: sealed, at: now() };
+}
+
+/** A place among all who wait. Throws KEYS_NOT_READY past the project's share. */
+function placeOf(places: Shares, projectId: string): Disposable {
+  if (!places.acquire(projectId, 1)) throw notReady();
+  return { [Symbol.dispose]: () => places.release(projectId, 1) };
+}
+
+/** Resolves at the waiter's turn; throws KEYS_NOT_READY when the signal aborts first. */
+async function addedBefore(
+  over: AbortSignal,
+  waiters: FairQueue<() => void>,
+  projectId: string,
+): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const end = () => void (waiters.remove(projectId, resolve) && reject(notReady()));
+  waiters.push(projectId, resolve);
+  over.addEventListener('abort', end, { once: true });
+  if (over.aborted) end();
+  await promise.finally(() => over.removeEventListener('abort', end));
+}
+
+function notReady(): Fault {
+  return new Fault('KEYS_NOT_READY', 'No encryption key is ready yet. Retry the request.');
+}

@@ -1,0 +1,32 @@
+/**
+ * The thread that makes RSA key pairs, one per message. Synchronously: the asynchronous generator
+ * occupies the pool that reads files, and stalled one read for 0.7 to 2.9 s (design/core.md 2.5).
+ */
+import { generateKeyPairSync } from 'node:crypto';
+import { isMainThread, parentPort } from 'node:worker_threads';
+import { must } from '../../proto/common/must.ts';
+
+/**
+ * In bits. 140 ms of CPU a key; 2048 would be 38 ms, with less margin for what is kept for years.
+ */
+const MODULUS_BITS = 3_072;
+
+if (isMainThread) throw new Error('core/contexts/key-thread.ts runs in a thread of its own only');
+
+/** What the thread answers. */
+export type KeyPair = {
+  /** SPKI PEM. */
+  publicKey: string;
+  /** PKCS#8 DER. */
+  privateKey: Uint8Array;
+};
+
+const port = must(parentPort, 'port to the parent');
+port.on('message', () => {
+  const pair: KeyPair = generateKeyPairSync('rsa', {
+    modulusLength: MODULUS_BITS,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+  });
+  port.postMessage(pair);
+});

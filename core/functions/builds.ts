@@ -1,0 +1,102 @@
+/**
+ * Builds: PENDING -> RUNNING -> COMPLETED | FAILED. Accepted here, made by a runner, ended in
+ * core/runners/leases.ts.
+ */
+
+import { traceparentIn } from '../../proto/common/tracing.ts';
+import type { Build } from '../../proto/gen/tabern/v1/functions.pb.ts';
+import { Fault, notFound } from '../../proto/rpc/errors.ts';
+import { readOffsets } from '../api/offsets.ts';
+import { newId } from '../common/ids.ts';
+import { pathId } from '../common/path-id.ts';
+import type { BuildCause, BuildRow, BuiltFunction } from '../store/types/functions.ts';
+import type { Store } from '../store/types.ts';
+import { normalisedEntrypoint } from './entrypoint.ts';
+import { builtToProto, type FunctionService } from './functions.ts';
+import { jsonOf, type ShowJson } from './json-values.ts';
+import { logToProto } from './log-lines.ts';
+
+/** Shown until a runner takes it; it counts from there. Source: reference.md 2.4. */
+const BUILD_TIMEOUT_MS = 600_000;
+
+export type BuildOptions = {
+  store: Store;
+  now: () => number;
+  /** Builds of a project that may wait. */
+  queueMax: number;
+  /** How long work may wait for a runner. */
+  waitMs: number;
+};
+
+type BuildNames = 'createBuild' | 'listBuilds' | 'getBuild' | 'listBuildLogs';
+
+export function buildHandlers(options: BuildOptions): Pick<FunctionService, BuildNames> {
+  const { store, now, queueMax, waitMs } = options;
+
+  return {
+    async createBuild(request, { projectId, call }) {
+      if (request.projectId !== undefined && request.projectId !== projectId) {
+        const facts = { projectId: request.projectId };
+        throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', facts);
+      }
+      const entrypoint = normalisedEntrypoint(request.entrypoint);
+      const { archiveBlobId } = request;
+      const blob = await store.getBlob(archiveBlobId);
+      if (blob?.projectId !== projectId || blob.kind !== 'BUILD_ARCHIVE') {
+        throw notFound('Archive', archiveBlobId);
+      }
+      const at = now();
+      const ends = { waitUntil: at + waitMs, expiresAt: at + BUILD_TIMEOUT_MS };
+      const ids = { id: newId(), projectId, archiveBlobId };
+      const traceparent = traceparentIn(call.metadata);
+      const wanted = { ...ids, ...ends, entrypoint, queueMax, traceparent, at };
+      const row = await store.createBuild(wanted);
+      return { build: toProto(row, [], jsonOf(call)) };
+    },
+
+    async getBuild(request, { projectId, call }) {
+      const id = pathId('buildId', request.buildId);
+      const found = await store.getBuild({ id, projectId });
+      if (!found) throw notFound('Build', id);
+      return { build: toProto(found.build, found.functions, jsonOf(call)) };
+    },
+
+    async listBuilds(request, { projectId, call }) {
+      const page = readOffsets(request);
+      const { rows, total } = await store.listBuilds({
+        projectId,
+        status: request.status,
+        ...page,
+      });
+      const show = jsonOf(call);
+      return { data: rows.map(({ build, functions }) => toProto(build, functions, show)), total };
+    },
+
+    async listBuildLogs(request, { projectId }) {
+      const id = pathId('buildId', request.buildId);
+      const [found, lines] = await Promise.all([
+        store.getBuild({ id, projectId }),
+        store.listLogs(id),
+      ]);
+      if (!found) throw notFound('Build', id);
+      return { logs: lines.map(logToProto), total: lines.length };
+    },
+  };
+}
+
+function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
+  const cause = row.cause === null ? undefined : (JSON.parse(row.cause) as BuildCause);
+  return {
+    id: row.id,
+    projectId: row.projectId,
+    request: { entrypoint: row.entrypoint, functionNames: [] },
+    status: row.status,
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.updatedAt),
+    startedAt: new Date(row.startedAt ?? row.createdAt),
+    endedAt: row.endedAt === null ? undefined : new Date(row.endedAt),
+    expiresAt: new Date(row.expiresAt),
+    builtFunctions: built.map((one) => builtToProto(one, show)),
+    cause,
+  };
+}

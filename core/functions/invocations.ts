@@ -1,0 +1,235 @@
+/**
+ * Invocations: one run of a function each. PENDING -> RUNNING -> COMPLETED | FAILED, once. Status,
+ * session, event and deliveries move in one store operation: a crash leaves all of a step or none
+ * of it.
+ */
+
+import { must } from '../../proto/common/must.ts';
+import { traceparentIn } from '../../proto/common/tracing.ts';
+import type {
+  InvocationServiceService,
+  InvokeFunctionRequest,
+} from '../../proto/gen/tabern/v1/invocations.pb.ts';
+import { jsonProblem } from '../../proto/json/json-scan.ts';
+import { invalidField, notFound } from '../../proto/rpc/errors.ts';
+import type { Call } from '../../proto/rpc/local.ts';
+import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import { openWake, waitUntil } from '../api/long-poll.ts';
+import { readOffsets } from '../api/offsets.ts';
+import { isId, newId } from '../common/ids.ts';
+import { pathId } from '../common/path-id.ts';
+import { extensionOf, findExtension } from '../files/extensions.ts';
+import type { Quotas } from '../projects/quotas.ts';
+import { withIgnored } from '../sessions/ignored-members.ts';
+import {
+  merged,
+  plainConfig,
+  plainParams,
+  problemOf,
+  type SessionParams,
+} from '../sessions/params.ts';
+import type { SessionSecrets } from '../sessions/proxy-secrets.ts';
+import type { VersionRow } from '../store/types/functions.ts';
+import type { InvocationRow } from '../store/types/invocations.ts';
+import type { Store } from '../store/types.ts';
+import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
+import { invocationToProto } from './invocation-view.ts';
+import { jsonOf } from './json-values.ts';
+import { fitting } from './listed.ts';
+import { logToProto } from './log-lines.ts';
+import type { Checks } from './validator.ts';
+
+/** In bytes of JSON. Source: reference.md 2.4. */
+const PARAMS_MAX_BYTES = 64 << 10;
+/** Levels of nesting. Ours: the REST door's own limit is lower. */
+const PARAMS_DEPTH_MAX = 100;
+/** In seconds. Source: reference.md 2.4. */
+const TIMEOUT_DEFAULT = 900;
+/** Functions are available only there. Source: interface.md 1. */
+const REGION = 'us-west-2';
+/** In seconds. Source: GetInvocationRequest.wait. */
+const WAIT_MAX = 60;
+
+export type InvocationOptions = {
+  store: Store;
+  now: () => number;
+  checks: Checks;
+  secrets: SessionSecrets;
+  quotas: Pick<Quotas, 'checkRoom'>;
+  /** Invocations of a project that may wait. */
+  queueMax: number;
+  /** How long one may wait for a runner. */
+  waitMs: number;
+  /** Aborts when core closes: those who wait for an end are answered at once. */
+  closing: AbortSignal;
+};
+
+export function invocationService(
+  options: InvocationOptions,
+): Service<typeof InvocationServiceService, ProjectCaller> {
+  const { store, now } = options;
+
+  async function find(text: string, projectId: string): Promise<InvocationRow> {
+    const id = pathId('id', text);
+    const row = await store.getInvocation({ id, projectId });
+    if (!row) throw notFound('Invocation', id);
+    return row;
+  }
+
+  return {
+    /** Accepts one invocation and answers at once; a runner leases it from here. */
+    async invokeFunction(request, caller) {
+      const row = await accept(options, request, caller);
+      return { invocation: invocationToProto(row, jsonOf(caller.call)) };
+    },
+
+    async getInvocation({ id, wait = 0 }, { projectId, call }) {
+      if (wait > WAIT_MAX) throw invalidField('wait', `must be 0 to ${WAIT_MAX}.`);
+      const row = await find(id, projectId);
+      const isOver = wait === 0 || row.endedAt !== null;
+      const latest = isOver ? row : await ended(options, row, { call, waitMs: wait * 1_000 });
+      return { invocation: invocationToProto(latest, jsonOf(call)) };
+    },
+
+    async cancelInvocation({ id: text }, { projectId, call }) {
+      const id = pathId('id', text);
+      const row = await store.cancelInvocation({ id, projectId, at: now() });
+      if (!row) throw notFound('Invocation', id);
+      return { invocation: invocationToProto(row, jsonOf(call)) };
+    },
+
+    async listInvocations(request, { projectId, call }) {
+      const versionId = pathId('versionId', request.versionId);
+      const filter = { versionId, projectId, status: request.status, ...readOffsets(request) };
+      const [version, { rows, total }] = await Promise.all([
+        store.getVersion({ id: versionId, projectId }),
+        store.listInvocations(filter),
+      ]);
+      if (!version) throw notFound('Version', versionId);
+      const show = jsonOf(call);
+      const results = fitting(rows).map(({ row, hasParams }) => ({
+        ...invocationToProto(row, show),
+        ...(hasParams ? {} : { params: undefined, paramsJson: undefined }),
+      }));
+      return { results, total };
+    },
+
+    async listInvocationLogs({ id }, { projectId }) {
+      const invocation = await find(id, projectId);
+      const lines = await store.listLogs(invocation.id);
+      return { logs: lines.map(logToProto), total: lines.length };
+    },
+  };
+}
+
+/** A new invocation, or the one that its idempotency key has made. */
+async function accept(
+  { store, now, checks, secrets, quotas, queueMax, waitMs }: InvocationOptions,
+  request: InvokeFunctionRequest,
+  { projectId, call }: ProjectCaller,
+): Promise<InvocationRow> {
+  const functionId = pathId('functionId', request.functionId);
+  const named = request.versionId;
+  const versionId = named === undefined ? undefined : pathId('versionId', named);
+  const given = givenParams(request);
+  const over = plainParams(request.sessionCreateParams);
+  const asked = { functionId, versionId, params: given, sessionCreateParams: over };
+  const idempotency = idempotencyKey(request.idempotencyKey, asked);
+  // First: what is published since may take other params, and queue or quota may be full by now.
+  const earlier =
+    idempotency && (await store.findIdempotent({ ...idempotency, projectId, at: now() }));
+  if (earlier) return earlier;
+  await quotas.checkRoom(projectId, 'RESULT');
+  const version = await findVersion(store, { functionId, versionId, projectId });
+  const session = sessionParams(version, over);
+  const wrong = await checks.patterns(projectId, session);
+  if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
+  const params = await checks.params(version, given);
+  const contextId = contextOf(session);
+  if (contextId !== null) await findContext(store, { id: contextId, projectId });
+  const extensionId = extensionOf(session);
+  if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
+  const [at, sessionId] = [now(), newId()];
+  return store.acceptInvocation({
+    ...{ id: newId(), sessionId, projectId, functionId, versionId: version.id },
+    ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
+    params: JSON.stringify(params),
+    sessionParams: secrets.seal(withIgnored(session, call), sessionId),
+    userMetadata: jsonOrNull(session['userMetadata']),
+    timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
+    ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
+    traceparent: traceparentIn(call.metadata),
+  });
+}
+
+/** The function's newest version, or the one that is named. */
+async function findVersion(
+  store: Store,
+  wanted: { functionId: string; versionId: string | undefined; projectId: string },
+): Promise<VersionRow> {
+  const { functionId, versionId: id, projectId } = wanted;
+  if (id === undefined) {
+    const newest = await store.newestVersion({ functionId, projectId });
+    if (!newest) throw notFound('Function', functionId);
+    return newest;
+  }
+  const named = await store.getVersion({ id, projectId });
+  if (named?.functionId !== functionId) throw notFound('Version', id);
+  return named;
+}
+
+/** Once it has ended; as it is when the time is over. Looked at twice, however long that takes. */
+async function ended(
+  { store, closing }: InvocationOptions,
+  { id, projectId }: InvocationRow,
+  { call, waitMs }: { call: Call; waitMs: number },
+): Promise<InvocationRow> {
+  const until = waitUntil(call, waitMs, WAIT_MAX * 1_000);
+  for (;;) {
+    // Listening begins before looking: an end that comes between is not missed.
+    using wake = openWake(store, `invocation:${id}`);
+    const row = must(await store.getInvocation({ id, projectId }), 'invocation just read');
+    const leftMs = until - performance.now();
+    if (row.endedAt !== null || leftMs <= 0 || closing.aborted) return row;
+    if (call.signal.aborted) throw call.signal.reason;
+    await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
+  }
+}
+
+/** The size is checked before the text is parsed. */
+function givenParams({ params = {}, paramsJson }: InvokeFunctionRequest): SessionParams {
+  const json = paramsJson ?? JSON.stringify(params);
+  if (Buffer.byteLength(json) > PARAMS_MAX_BYTES) {
+    throw invalidField('params', `must be at most ${PARAMS_MAX_BYTES} bytes of JSON.`);
+  }
+  const problem = paramsJson === undefined ? undefined : jsonProblem(json, PARAMS_DEPTH_MAX);
+  const given: unknown = problem === undefined ? JSON.parse(json) : undefined;
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
+    return given as SessionParams;
+  }
+  throw invalidField('params', 'must be an object.');
+}
+
+/** The function's sessionConfig under the invocation's sessionCreateParams. */
+function sessionParams(version: VersionRow, over: SessionParams): SessionParams {
+  const base = plainConfig(JSON.parse(version.sessionConfig ?? '{}')) as SessionParams;
+  const session = merged(base, over);
+  const wrong = problemOf(session);
+  if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
+  return session;
+}
+
+/** problemOf has checked the shape. As stored ids are: in lower case. */
+function contextOf(session: SessionParams): string | null {
+  const { context } = (session['browserSettings'] ?? {}) as { context?: { id: string } };
+  return context?.id.toLowerCase() ?? null;
+}
+
+async function findContext(store: Store, wanted: { id: string; projectId: string }): Promise<void> {
+  const row = isId(wanted.id) ? await store.getContext(wanted) : undefined;
+  if (!row) throw notFound('Context', wanted.id);
+}
+
+function jsonOrNull(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value);
+}

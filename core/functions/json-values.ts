@@ -1,0 +1,28 @@
+/**
+ * JSON of tenants in answers. A google.protobuf.Value costs some 100 times the CPU time of its
+ * text. A caller that takes text (proto/json/json-text.ts) gets text; any other caller gets values
+ * up to
+ * a limit for each answer, and text beyond it.
+ */
+import { takesJsonText } from '../../proto/json/json-text.ts';
+import type { Call } from '../../proto/rpc/local.ts';
+
+/** Ours, in characters of JSON, of all values of one answer: some 50 ms of CPU time. */
+const VALUES_MAX = 256 << 10;
+
+/** One of the two is undefined; both are where there is no JSON, or it is null. */
+export type JsonShown<T> = { value: T | undefined; text: string | undefined };
+
+/** Shows the JSON texts of one answer. */
+// biome-ignore lint/suspicious/noExplicitAny: as ts-proto types a Struct.
+export type ShowJson = <T = any>(json: string | null) => JsonShown<T>;
+
+export function jsonOf({ metadata }: Pick<Call, 'metadata'>): ShowJson {
+  let left = takesJsonText(metadata) ? 0 : VALUES_MAX;
+  return (json) => {
+    if (json === null || json === 'null') return { value: undefined, text: undefined };
+    if (json.length > left) return { value: undefined, text: json };
+    left -= json.length;
+    return { value: JSON.parse(json), text: undefined };
+  };
+}

@@ -1,0 +1,162 @@
+/**
+ * Checks of what tenants wrote against what tenants wrote, in threads and in bounded CPU time.
+ * Projects take turns, and each has one check at a time. A check that exceeds its time ends its
+ * thread, and its project pauses: a hostile project takes a small share of one core, and no thread
+ * that another project waits for.
+ *   waiting --turn--> running --verdict--> (answered);  running --time over--> (refused)
+ */
+
+import { type JsonProblem, jsonProblem } from '../../proto/json/json-scan.ts';
+import { asFault, Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { openFairQueue } from '../../proto/sharing/fair-queue.ts';
+import type { Problem, SessionParams } from '../sessions/params.ts';
+import { hasPatterns } from '../sessions/patterns.ts';
+import type { Checked } from './manifests.ts';
+import type { Check, Params, Verdict } from './validator-thread.ts';
+import { CheckExceeded, openValidator, type Validator } from './validator-worker.ts';
+
+/** Ours: a project holds one at most, so that a second project waits for no check of the first. */
+const THREADS = 2;
+/** Ours, of CPU time: a check takes some microseconds, and a first compilation milliseconds. */
+const CHECK_MAX_MS = 1_000;
+/** Ours: a project whose check was ended has at most a tenth of the thread. */
+const PAUSE_MS = 10_000;
+/** Ours: checks of one project that may wait. */
+const WAITING_MAX = 1_000;
+
+/** Ours, in characters: a scan of them takes about a millisecond. */
+const SCANNED_HERE_MAX = 64 << 10;
+
+export type Checks = AsyncDisposable & {
+  /** The params as they hold, with defaults filled in. Throws INVALID_FIELD. */
+  params(
+    version: { id: string; projectId: string; paramsSchema: string | null },
+    params: Params,
+  ): Promise<Params>;
+  /** What is wrong with the patterns of a session's proxies. */
+  patterns(projectId: string, session: SessionParams): Promise<Problem | undefined>;
+  /** Whether a text is JSON. */
+  json(projectId: string, text: string, depthMax: number): Promise<JsonProblem | undefined>;
+  /** What a build of the project found. */
+  manifests(
+    projectId: string,
+    manifests: Extract<Check, { kind: 'manifests' }>['manifests'],
+  ): Promise<Checked>;
+};
+
+type Waiter = {
+  check: Check;
+  resolve(verdict: Verdict): void;
+  reject(error: Error): void;
+};
+
+/** A thread starts with its first check. */
+export function openChecks({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } = {}): Checks {
+  const turns = new Turns(checkMaxMs, pauseMs);
+  return {
+    async params({ id, projectId, paramsSchema }, params) {
+      if (paramsSchema === null) return params;
+      const version = { id, paramsSchema };
+      const verdict = await turns.ask(projectId, { kind: 'params', version, params });
+      if (verdict.kind !== 'params') throw new Error('an answer to another question');
+      return verdict.params;
+    },
+    async patterns(projectId, session) {
+      if (!hasPatterns(session)) return undefined;
+      const verdict = await turns.ask(projectId, { kind: 'patterns', session });
+      if (verdict.kind !== 'patterns') throw new Error('an answer to another question');
+      return verdict.problem;
+    },
+    async json(projectId, text, depthMax) {
+      if (text.length <= SCANNED_HERE_MAX) return jsonProblem(text, depthMax);
+      const verdict = await turns.ask(projectId, { kind: 'json', text, depthMax });
+      if (verdict.kind !== 'json') throw new Error('an answer to another question');
+      return verdict.problem;
+    },
+    async manifests(projectId, manifests) {
+      const verdict = await turns.ask(projectId, { kind: 'manifests', manifests });
+      if (verdict.kind !== 'manifests') throw new Error('an answer to another question');
+      return verdict.checked;
+    },
+    [Symbol.asyncDispose]: () => turns.close(),
+  };
+}
+
+class Turns {
+  readonly #pauseMs: number;
+  readonly #waiting = openFairQueue<Waiter>();
+  /** Projects with a check that runs: at most one each. */
+  readonly #running = new Set<string>();
+  /** Projects whose check was ended, and until when they wait. */
+  readonly #paused = new Map<string, number>();
+  readonly #all: readonly Validator[];
+  /** The last one has run a check last: the others start only when they are needed. */
+  readonly #idle: Validator[];
+  #isClosed = false;
+
+  constructor(checkMaxMs: number, pauseMs: number) {
+    this.#pauseMs = pauseMs;
+    this.#all = Array.from({ length: THREADS }, () => openValidator(checkMaxMs));
+    this.#idle = [...this.#all];
+  }
+
+  ask(projectId: string, check: Check): Promise<Verdict> {
+    if (this.#isClosed) return Promise.reject(new Fault('DRAINING', 'Shutting down.'));
+    // A build is seldom, and has no second chance.
+    const isPaused = (this.#paused.get(projectId) ?? 0) > performance.now();
+    if (isPaused && check.kind === 'params') return Promise.reject(tooSlow());
+    if (!isPaused) this.#paused.delete(projectId);
+    if (this.#waiting.sizeOf(projectId) >= WAITING_MAX) {
+      return Promise.reject(new Fault('CORE_UNAVAILABLE', 'The service is overloaded.'));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Verdict>();
+    this.#waiting.push(projectId, { check, resolve, reject });
+    this.#next();
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const fault = new Fault('DRAINING', 'Shutting down.');
+    for (const { reject } of this.#waiting.clear()) reject(fault);
+    await Promise.all(this.#all.map((validator) => validator.close(fault)));
+  }
+
+  #next(): void {
+    while (!this.#isClosed && this.#idle.length > 0) {
+      const next = this.#waiting.shift((projectId) => !this.#running.has(projectId));
+      const validator = next && this.#idle.pop();
+      if (!validator) return;
+      this.#running.add(next.owner);
+      void this.#run(validator, next.owner, next.item);
+    }
+  }
+
+  async #run(validator: Validator, projectId: string, waiter: Waiter): Promise<void> {
+    try {
+      waiter.resolve(await validator.run(waiter.check));
+    } catch (error) {
+      if (error instanceof CheckExceeded) this.#pause(projectId);
+      waiter.reject(error instanceof CheckExceeded ? tooSlow() : asFault(error));
+    }
+    this.#running.delete(projectId);
+    this.#idle.push(validator);
+    this.#next();
+  }
+
+  /** The project's other checks of params are refused. */
+  #pause(projectId: string): void {
+    this.#paused.set(projectId, performance.now() + this.#pauseMs);
+    for (const waiter of this.#waiting.clear(projectId)) {
+      if (waiter.check.kind === 'params') waiter.reject(tooSlow());
+      else this.#waiting.push(projectId, waiter);
+    }
+  }
+}
+
+function tooSlow(): Fault {
+  return invalidField(
+    'params',
+    'took too long to check: the schema of the function is too complex.',
+  );
+}

@@ -1,0 +1,119 @@
+/**
+ * A backup of a data directory, running or not: the database as it was at one moment, then every
+ * blob that it names. No blob's file is removed meanwhile, so each of them is there; what is
+ * written later is in the next backup.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Snapshot } from '../../store/messages.ts';
+import {
+  DATABASE,
+  FORMAT,
+  fileMember,
+  MANIFEST,
+  MASTER_KEY,
+  type Manifest,
+  type Member,
+  sizeOf,
+  tarOf,
+  textMember,
+} from './archive.ts';
+
+/** Of the data directory. */
+const FOLDER = 'backup';
+/** Files looked at together. Ours. */
+const BATCH = 8;
+
+export type BackupSource = {
+  dataDir: string;
+  version: string;
+  /** Copies the database to that path, and says what it names. */
+  snapshot(path: string): Promise<Snapshot>;
+  withMasterKey: boolean;
+  /** Aborts when nobody wants it any more. */
+  signal?: AbortSignal | undefined;
+  at: number;
+};
+
+export type BackupPart = { totalBytes: number; missing: string[] } | Buffer;
+
+/** What a process that was killed left of one. */
+export async function removeLeft(dataDir: string): Promise<void> {
+  await rm(join(dataDir, FOLDER), { recursive: true, force: true });
+}
+
+/** How much there will be, then the bytes of the tar. */
+export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPart> {
+  const { dataDir, signal, at } = source;
+  const folder = join(dataDir, FOLDER);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { mode: 0o700 });
+  try {
+    const path = join(folder, DATABASE);
+    const { blobs } = await source.snapshot(path);
+    const { members, missing } = await blobMembers(join(dataDir, 'blobs'), blobs, signal);
+    const manifest: Manifest = {
+      format: FORMAT,
+      version: source.version,
+      createdAt: new Date(at).toISOString(),
+      database: { size: (await stat(path)).size, sha256: await hashOf(path, signal) },
+      ...{ blobs: members.length, missing, hasMasterKey: source.withMasterKey },
+    };
+    const all = [
+      textMember(MANIFEST, `${JSON.stringify(manifest, null, 2)}\n`),
+      fileMember(DATABASE, manifest.database.size, path),
+      ...members,
+      ...(source.withMasterKey ? [await masterKey(dataDir)] : []),
+    ];
+    yield { totalBytes: sizeOf(all), missing };
+    yield* tarOf(all, at);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function blobMembers(folder: string, blobs: Snapshot['blobs'], signal?: AbortSignal) {
+  const members: Member[] = [];
+  const missing: string[] = [];
+  for (let from = 0; from < blobs.length; from += BATCH) {
+    const batch = blobs.slice(from, from + BATCH);
+    const whole = await Promise.all(batch.map((blob) => isWhole(folder, blob, signal)));
+    for (const [n, { id, size }] of batch.entries()) {
+      if (whole[n]) members.push(fileMember(`blobs/${id}`, size, join(folder, id)));
+      else missing.push(id);
+    }
+  }
+  return { members, missing };
+}
+
+/** To its last byte: one that has rotted would make a backup that nobody can restore. */
+async function isWhole(
+  folder: string,
+  blob: Snapshot['blobs'][number],
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  try {
+    const path = join(folder, blob.id);
+    const { size } = await stat(path);
+    return size === blob.size && (await hashOf(path, signal)) === blob.sha256;
+  } catch {
+    signal?.throwIfAborted();
+    return false; // not there, or cannot be read
+  }
+}
+
+async function masterKey(dataDir: string): Promise<Member> {
+  return textMember(MASTER_KEY, await readFile(join(dataDir, MASTER_KEY), 'utf8'));
+}
+
+/** Lower-case hex. */
+export async function hashOf(path: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const part of createReadStream(path)) {
+    signal?.throwIfAborted();
+    hash.update(part);
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,199 @@
+/**
+ * Looks at a data directory as core would use it, while a core runs on it or not: room and speed of
+ * its disk, the database, the master key, the files, the clock. Nothing is changed.
+ */
+import { randomUUID } from 'node:crypto';
+import { constants, existsSync, statSync } from 'node:fs';
+import { access, open, rm, stat, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Finding, fail, ok, warn } from '../../proto/common/diagnostics.ts';
+import { ConfigError, type Env } from '../../proto/common/env.ts';
+import { openSealer } from '../common/sealer.ts';
+import { readCoreConfig } from '../config.ts';
+import { checkedBytes, isDamage } from '../files/checked-bytes.ts';
+import { DISK_RULE } from '../files/disk-space.ts';
+import { type Inspected, inspect } from '../store/sqlite/engine/inspect.ts';
+import { checkKeys } from './doctor-keys.ts';
+
+const MIB = 1 << 20;
+/** Ours: twice what core keeps free. */
+const ROOM_WARN_BYTES = 2 * DISK_RULE.highBytes;
+const SYNCS = 20;
+const SYNC_BYTES = 4 << 10;
+/** In milliseconds, of the middle one. Ours: each acknowledged write waits for one of them. */
+const SYNC_SLOW_MS = 50;
+/** A clock before this was never set. */
+const YEAR_MIN = 2025;
+/** In milliseconds: as core warns of it. */
+const BEHIND_MAX_MS = 60_000;
+/** At once, of a file. */
+const READ_BYTES = MIB;
+/** Files without their bytes that are named. Ours. */
+const NAMED_MAX = 3;
+
+/** One after the other; each check stands for itself. */
+export async function* checkData(
+  env: Env,
+  { now = Date.now, isDeep = false }: { now?: () => number; isDeep?: boolean } = {},
+): AsyncGenerator<Finding> {
+  let dataDir: string;
+  try {
+    ({ dataDir } = readCoreConfig(env));
+    yield ok('settings', 'core can read its own');
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    yield fail('settings', error.message, '`tabern config` shows what is set, and where');
+    return;
+  }
+  const place = nearest(dataDir);
+  const writable = await checkWritable(dataDir, place);
+  yield writable;
+  if (writable.level === 'fail') return;
+  yield await checkRoom(place);
+  yield await checkSync(place);
+  if (existsSync(join(dataDir, 'keys'))) yield checkKeys(dataDir);
+  if (!existsSync(join(dataDir, 'tabern.db'))) {
+    yield ok('database', 'none yet: the first start makes it');
+    yield clock(undefined, now());
+    return;
+  }
+  const found = inspect(join(dataDir, 'tabern.db'));
+  yield database(found);
+  if (found.problems.length === 0) {
+    yield masterKey(dataDir, found);
+    yield await files(dataDir, found, isDeep);
+  }
+  yield clock(found.lastTime, now());
+}
+
+/** The directory, or what it would be made in. */
+function nearest(path: string): string {
+  return existsSync(path) ? path : nearest(dirname(path));
+}
+
+async function checkWritable(dataDir: string, place: string): Promise<Finding> {
+  const path = join(place, `.doctor-${randomUUID()}`);
+  try {
+    if (!statSync(place).isDirectory()) return notWritable(place, 'it is no directory');
+    await access(place, constants.R_OK | constants.W_OK | constants.X_OK);
+    await using file = await open(path, 'wx', 0o600);
+    await file.writeFile('x');
+    return ok('data', place === dataDir ? dataDir : `${dataDir} will be made`);
+  } catch (error) {
+    return notWritable(place, (error as NodeJS.ErrnoException).code ?? String(error));
+  } finally {
+    await rm(path, { force: true }).catch(() => undefined); // where nothing could be written
+  }
+}
+
+function notWritable(place: string, why: string): Finding {
+  const fix = 'set TABERN_DATA to a directory that this user may write, with room in it';
+  return fail('data', `cannot write into ${place} (${why})`, fix);
+}
+
+/** `freeOf`: for tests. */
+export async function checkRoom(place: string, freeOf = freeBytesOf): Promise<Finding> {
+  const free = await freeOf(place);
+  const says = `${Math.floor(free / MIB)} MiB free`;
+  const fix = 'make room, or lower the TABERN_*_DAYS of what is kept';
+  if (free < DISK_RULE.lowBytes) {
+    return fail('disk', `${says}: new work is refused below ${DISK_RULE.lowBytes / MIB}`, fix);
+  }
+  return free < ROOM_WARN_BYTES ? warn('disk', says, fix) : ok('disk', says);
+}
+
+async function freeBytesOf(place: string): Promise<number> {
+  const { bavail, bsize } = await statfs(place);
+  return bavail * bsize;
+}
+
+async function checkSync(place: string): Promise<Finding> {
+  const path = join(place, `.doctor-${randomUUID()}`);
+  const tookMs: number[] = [];
+  try {
+    await using file = await open(path, 'wx', 0o600);
+    for (let n = 0; n < SYNCS; n++) {
+      const startedAt = performance.now();
+      await file.write(Buffer.alloc(SYNC_BYTES));
+      await file.sync();
+      tookMs.push(performance.now() - startedAt);
+    }
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    return fail('fsync', `a write did not reach the disk (${why})`, 'replace or repair the disk');
+  } finally {
+    await rm(path, { force: true }).catch(() => undefined); // where nothing could be written
+  }
+  const middleMs = tookMs.sort((a, b) => a - b)[SYNCS / 2] ?? 0;
+  const says = `${middleMs.toFixed(1)} ms`;
+  if (middleMs <= SYNC_SLOW_MS) return ok('fsync', says);
+  return warn(
+    'fsync',
+    `${says}: each write waits for it`,
+    'move the data directory to a local SSD',
+  );
+}
+
+function database({ problems, blobs }: Inspected): Finding {
+  if (problems.length === 0) return ok('database', `whole; it names ${blobs.length} files`);
+  const fix = 'stop the service, and `tabern restore` a backup into a new directory';
+  return fail('database', problems[0] ?? '', fix);
+}
+
+function masterKey(dataDir: string, { masterKeyCheck }: Inspected): Finding {
+  const path = join(dataDir, 'keys', 'master.key');
+  if (masterKeyCheck === null) return ok('master key', 'not needed yet');
+  try {
+    openSealer(path, masterKeyCheck);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const fix = `put the key that this directory had at ${path}: no other opens its secrets`;
+    return fail('master key', error.message, fix);
+  }
+  if ((statSync(path).mode & 0o077) === 0) return ok('master key', 'opens the secrets');
+  return warn('master key', 'others may read it', `chmod 600 ${path}`);
+}
+
+async function files(dataDir: string, { blobs }: Inspected, isDeep: boolean): Promise<Finding> {
+  const gone: string[] = [];
+  for (const blob of blobs) {
+    const path = join(dataDir, 'blobs', blob.id);
+    const found = await stat(path).catch(() => undefined);
+    if (found?.size !== blob.size || (isDeep && !(await isWhole(path, blob)))) gone.push(blob.id);
+  }
+  // A file may have gone, and its row with it, since the database was read.
+  const still = new Set(gone.length === 0 ? [] : namedIn(dataDir));
+  const missing = gone.filter((id) => still.has(id));
+  if (missing.length === 0) {
+    const says = isDeep ? 'there, whole to the last byte' : 'there, whole by their sizes';
+    return ok('files', `all that the database names are ${says}`);
+  }
+  const names = missing.slice(0, NAMED_MAX).join(', ');
+  const fix = `copy them from a backup into ${join(dataDir, 'blobs')}`;
+  return fail('files', `${missing.length} are not there, or not whole: ${names}`, fix);
+}
+
+/** To its last byte, against its hash. */
+async function isWhole(path: string, blob: Inspected['blobs'][number]): Promise<boolean> {
+  try {
+    for await (const _ of checkedBytes(path, blob, READ_BYTES));
+    return true;
+  } catch (error) {
+    if (isDamage(error)) return false;
+    throw error;
+  }
+}
+
+function namedIn(dataDir: string): string[] {
+  return inspect(join(dataDir, 'tabern.db')).blobs.map(({ id }) => id);
+}
+
+function clock(lastTime: number | undefined, at: number): Finding {
+  const says = new Date(at).toISOString();
+  const fix = 'set the clock, and keep it by NTP: receivers of webhooks compare it with theirs';
+  if (new Date(at).getUTCFullYear() < YEAR_MIN) return fail('clock', `it says ${says}`, fix);
+  const behindMs = (lastTime ?? 0) - at;
+  if (behindMs <= BEHIND_MAX_MS) return ok('clock', says);
+  const seconds = Math.round(behindMs / 1_000);
+  return warn('clock', `${seconds} s behind what was written here`, fix);
+}

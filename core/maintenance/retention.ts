@@ -1,0 +1,85 @@
+/**
+ * Throws away what is too old, and what is too much: events of days ago with their deliveries,
+ * and the oldest of what waits for a webhook that takes less than it gets. Once a minute, few rows
+ * at a time. spec/webhooks.md 3.9.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../proto/common/log.ts';
+import type { Store } from '../store/types.ts';
+
+/** In milliseconds. Ours: a backlog may pass its limit by what comes in a minute. */
+const PERIOD_MS = 60_000;
+/** In milliseconds. Source: spec/webhooks.md 3.9. */
+const EVENTS_KEPT_MS = 30 * 86_400_000;
+/** Rows in one operation: others commit in between. Source: spec/webhooks.md 3.9. */
+const BATCH = 500;
+/** Deliveries of one webhook that wait. Source: spec/webhooks.md 3.9. */
+const PENDING_MAX = 100_000;
+
+/** Cleans what belongs to a part of core; stops in between when the signal aborts. */
+export type Cleaner = (signal: AbortSignal) => Promise<void>;
+
+type Options = {
+  store: Pick<Store, 'purgeEvents' | 'backlogs' | 'skipBacklog'>;
+  log: Log;
+  now: () => number;
+  /** How long events are kept, with their deliveries and attempts. */
+  keptMs?: number;
+  pendingMax?: number;
+};
+
+/** Cleans once a minute until it is disposed of. */
+export function startJanitor(
+  options: Options & { cleaners?: readonly Cleaner[] },
+): AsyncDisposable {
+  const all: Cleaner[] = [(aborted) => clean(options, aborted), ...(options.cleaners ?? [])];
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(PERIOD_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      for (const cleaner of all) {
+        if (signal.aborted) return;
+        await cleaner(signal).catch((error: unknown) => {
+          options.log.error({ err: error }, 'cleaning failed');
+        });
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await running;
+    },
+  };
+}
+
+/** Cleans once, until nothing is left to clean or the signal aborts. */
+export async function clean(options: Options, signal: AbortSignal): Promise<void> {
+  const { store, log, now, keptMs = EVENTS_KEPT_MS, pendingMax = PENDING_MAX } = options;
+  const purged = await repeat(signal, () => {
+    const at = now();
+    return store.purgeEvents({ before: at - keptMs, at, max: BATCH });
+  });
+  if (purged > 0) log.info({ rows: purged }, 'old events and deliveries were removed');
+  for (const webhookId of await store.backlogs(pendingMax)) {
+    const skipped = await repeat(signal, () =>
+      store.skipBacklog({ webhookId, pendingMax, max: BATCH, at: now() }),
+    );
+    log.warn({ webhookId, skipped, pendingMax }, 'a webhook takes less than it gets');
+  }
+}
+
+/** Asks until less than a batch comes back; the sum. */
+async function repeat(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
+  let sum = 0;
+  while (!signal.aborted) {
+    const count = await batch();
+    sum += count;
+    if (count < BATCH) break;
+  }
+  return sum;
+}

@@ -1,0 +1,107 @@
+/**
+ * The default project and its first API key. The key is sealed in keys/first.key until its first
+ * use, and each start until then shows it: whoever missed one start sees it at the next. The
+ * database has its hash alone.
+ */
+import { readFileSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createFile } from '../../proto/common/durable.ts';
+import type { Log } from '../../proto/common/log.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import { hashOf, newApiKey, newPublicId, publicIdOf } from '../api/authentication.ts';
+import { newId } from '../common/ids.ts';
+import type { Sealer } from '../common/sealer.ts';
+import type { CoreConfig } from '../config.ts';
+import type { Store } from '../store/types.ts';
+import { DEFAULT_TIMEOUT } from './operators.ts';
+
+const PLACE = 'first_key';
+
+export type FirstStart = {
+  projectId: string;
+  /** Only its hash is stored once it was used. */
+  apiKey: string;
+  /** The operator chose it. */
+  isPreset: boolean;
+};
+
+export type FirstKey = {
+  /** The key that nobody has used yet. */
+  unused(): string | undefined;
+  keep(key: string): void;
+  /**
+   * A key was used for the first time, by its public part. No call waits for the disk: a file that
+   * is left is removed by the next start, which finds the key used.
+   */
+  used(keyId: string): void;
+};
+
+export function openFirstKey(
+  path: string,
+  { sealer, log }: { sealer: Sealer; log: Log },
+): FirstKey {
+  /** Of the key in the file. */
+  let keptId: string | undefined;
+  const read = (): string | undefined => {
+    try {
+      const sealed = Buffer.from(readFileSync(path, 'utf8'), 'base64');
+      return sealer.open(sealed, PLACE).toString();
+    } catch (error) {
+      const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
+      if (isAbsent || error instanceof Fault) return undefined; // or `tabern keys create`
+      throw error;
+    }
+  };
+  return {
+    unused() {
+      const key = read();
+      keptId = key && publicIdOf(key);
+      return key;
+    },
+    keep(key) {
+      rmSync(path, { force: true }); // one that does not open
+      createFile(path, `${sealer.seal(Buffer.from(key), PLACE).toString('base64')}\n`);
+      keptId = publicIdOf(key);
+    },
+    used(keyId) {
+      if (keyId !== keptId) return;
+      keptId = undefined;
+      rm(path, { force: true }).catch((error: unknown) => {
+        log.warn({ err: error }, 'the first key was used and its file could not be removed');
+      });
+    },
+  };
+}
+
+/** Gives what to show until the first key is used. A preset key is always one of the project's. */
+export async function ensureProject(
+  { store, first }: { store: Store; first: FirstKey },
+  { concurrency, apiKey: preset }: CoreConfig,
+  at: number,
+): Promise<FirstStart | undefined> {
+  const { id: projectId } = await store.ensureProject({
+    ...{ id: newId(), name: 'default', defaultTimeout: DEFAULT_TIMEOUT, concurrency },
+    ...{ createdAt: at, updatedAt: at },
+  });
+  const isFirst = !(await store.hasApiKeys(projectId));
+  if (preset !== undefined) {
+    const publicId = newPublicId(); // of the first time; one that is there stays as it is
+    await store.addApiKey({ hash: hashOf(preset), projectId, publicId, name: 'preset', at });
+    return isFirst ? { projectId, apiKey: preset, isPreset: true } : undefined;
+  }
+  const kept = first.unused();
+  if (!isFirst) {
+    if (kept === undefined) return undefined;
+    const row = await store.findApiKey(hashOf(kept));
+    if (row?.lastUsedAt === null) return { projectId, apiKey: kept, isPreset: false };
+    first.used(publicIdOf(kept)); // revoked, or used before a crash
+    return undefined;
+  }
+  const key = kept ?? newApiKey().key;
+  if (kept === undefined) first.keep(key); // before the database has it: or nobody would see it
+  await store.addApiKey({
+    ...{ hash: hashOf(key), projectId, publicId: publicIdOf(key) },
+    ...{ name: 'first', at },
+  });
+  return { projectId, apiKey: key, isPreset: false };
+}

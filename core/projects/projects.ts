@@ -1,0 +1,51 @@
+/** Projects: the owner of everything else. A key sees its own only; another one looks like none. */
+
+import type { Project, ProjectServiceService } from '../../proto/gen/tabern/v1/projects.pb.ts';
+import { notFound } from '../../proto/rpc/errors.ts';
+import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import type { ProjectRow } from '../store/types/projects.ts';
+import type { Store } from '../store/types.ts';
+import type { Quotas } from './quotas.ts';
+
+export function projectService(options: {
+  store: Store;
+  quotas: Pick<Quotas, 'usage'>;
+  now: () => number;
+}): Service<typeof ProjectServiceService, ProjectCaller> {
+  const { store, quotas, now } = options;
+
+  async function find(id: string, { projectId }: ProjectCaller): Promise<ProjectRow> {
+    const row = id === projectId ? await store.getProject(id) : undefined;
+    if (!row) throw notFound('Project', id);
+    return row;
+  }
+
+  return {
+    async listProjects(_, caller) {
+      return { projects: [toProto(await find(caller.projectId, caller))] };
+    },
+    async getProject({ id }, caller) {
+      return { project: toProto(await find(id, caller)) };
+    },
+    async getProjectUsage({ id }, caller) {
+      await find(id, caller);
+      const [used, storage] = await Promise.all([
+        store.projectUsage({ id, at: now() }),
+        quotas.usage(id),
+      ]);
+      return { ...used, storage };
+    },
+  };
+}
+
+export function toProto(row: ProjectRow): Project {
+  return {
+    id: row.id,
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.updatedAt),
+    name: row.name,
+    ownerId: row.id,
+    defaultTimeout: row.defaultTimeout,
+    concurrency: row.concurrency,
+  };
+}

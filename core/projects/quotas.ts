@@ -1,0 +1,181 @@
+/**
+ * Quotas: how much each project may store of each kind, so that one project cannot fill the disk
+ * for all. Sums are counted with the rows (core/store/sqlite/storage.ts); bytes that are still
+ * arriving
+ * are counted here, so that uploads at once have one quota together.
+ */
+import { type Env, integer } from '../../proto/common/env.ts';
+import type { ProjectStorage } from '../../proto/gen/tabern/v1/projects.pb.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { BlobKind, BlobRow } from '../store/types/blobs.ts';
+import type { QuotaName, Stored, StoredKind, Within } from '../store/types/storage.ts';
+import type { Store } from '../store/types.ts';
+
+const MIB = 1 << 20;
+/** Of any quota. Ours: 95 TiB, or so many contexts. */
+export const QUOTA_MAX = 100_000_000;
+/** Builds make bundles: they are counted, and not refused, as their archives were accepted. */
+const KINDS = {
+  contexts: ['ACTIVE_CONTEXT'],
+  contextMib: ['CONTEXT'],
+  downloadMib: ['DOWNLOAD'],
+  recordingMib: ['RECORDING'],
+  uploadMib: ['BUILD_ARCHIVE', 'EXTENSION', 'BUNDLE'],
+  logMib: ['SESSION_LOG', 'RESULT'],
+} as const satisfies Record<QuotaName, readonly StoredKind[]>;
+const OF_KIND: Partial<Record<StoredKind, QuotaName>> = {
+  CONTEXT: 'contextMib',
+  DOWNLOAD: 'downloadMib',
+  RECORDING: 'recordingMib',
+  BUILD_ARCHIVE: 'uploadMib',
+  EXTENSION: 'uploadMib',
+  RESULT: 'logMib',
+};
+export const QUOTA_NAMES = Object.keys(KINDS) as QuotaName[];
+
+export type QuotaLimits = Readonly<Record<QuotaName, number>>;
+
+/** One blob on its way into the store. */
+export type Arrival = Disposable & {
+  /** Counts bytes that have come. Throws QUOTA_EXCEEDED. */
+  add(bytes: number): void;
+  /** Writes the row. Throws QUOTA_EXCEEDED; then the file is the caller's to remove. */
+  store(blob: BlobRow): Promise<void>;
+};
+
+export type Quotas = {
+  limits(projectId: string): Promise<QuotaLimits>;
+  usage(projectId: string): Promise<ProjectStorage>;
+  /**
+   * Throws QUOTA_EXCEEDED when not one byte more may be stored. Protocol logs do not count against
+   * results: a log ends at the quota, and nobody can delete one to make room for an invocation.
+   */
+  checkRoom(projectId: string, kind: StoredKind): Promise<void>;
+  /** For operations of the store that compare for themselves. */
+  within(projectId: string, quota: QuotaName): Promise<Within>;
+  /** `replacedBytes`: of what it takes the place of, which needs no room any more. */
+  arrive(projectId: string, kind: BlobKind, replacedBytes?: number): Promise<Arrival>;
+};
+
+/** TABERN_CONTEXTS_MAX, and TABERN_*_MIB of what is stored as files. */
+export function quotaDefaults(env: Env): QuotaLimits {
+  const read = (name: string, fallback: number) =>
+    integer(env, name, { default: fallback, min: 1, max: QUOTA_MAX });
+  return {
+    contexts: read('TABERN_CONTEXTS_MAX', 10_000),
+    contextMib: read('TABERN_CONTEXT_MIB', 20_480),
+    downloadMib: read('TABERN_DOWNLOAD_MIB', 20_480),
+    recordingMib: read('TABERN_RECORDING_MIB', 20_480),
+    uploadMib: read('TABERN_UPLOAD_MIB', 10_240),
+    logMib: read('TABERN_LOG_MIB', 10_240),
+  };
+}
+
+export function openQuotas({
+  store,
+  defaults,
+}: {
+  store: Pick<Store, 'projectStorage' | 'addBlob'>;
+  defaults: QuotaLimits;
+}): Quotas {
+  /** In bytes, by project and quota. */
+  const arriving = new Map<string, number>();
+
+  async function look(projectId: string) {
+    const { stored, quotas } = await store.projectStorage(projectId);
+    const own = Object.fromEntries(quotas.map(({ quota, value }) => [quota, value]));
+    return { stored, limits: { ...defaults, ...own } };
+  }
+
+  return {
+    limits: async (projectId) => (await look(projectId)).limits,
+
+    async usage(projectId) {
+      const { stored, limits } = await look(projectId);
+      const bytes = (quota: Exclude<QuotaName, 'contexts'>) => ({
+        used: sumOf(stored, quota).bytes,
+        limit: limits[quota] * MIB,
+      });
+      return {
+        contexts: { used: sumOf(stored, 'contexts').count, limit: limits.contexts },
+        contextBytes: bytes('contextMib'),
+        downloadBytes: bytes('downloadMib'),
+        recordingBytes: bytes('recordingMib'),
+        uploadBytes: bytes('uploadMib'),
+        logBytes: bytes('logMib'),
+      };
+    },
+
+    async checkRoom(projectId, kind) {
+      const quota = OF_KIND[kind];
+      if (quota === undefined) return;
+      const { stored, limits } = await look(projectId);
+      const counted = kind === 'RESULT' ? stored.filter((one) => one.kind === kind) : stored;
+      const isFull = sumOf(counted, quota).bytes >= limits[quota] * MIB;
+      if (isFull) throw quotaExceeded(quota, limits[quota]);
+    },
+
+    async within(projectId, quota) {
+      const { limits } = await look(projectId);
+      return { kinds: KINDS[quota], maxBytes: limits[quota] * MIB };
+    },
+
+    async arrive(projectId, kind, replacedBytes = 0) {
+      const quota = OF_KIND[kind];
+      if (quota === undefined) return unlimited(store);
+      const { stored, limits } = await look(projectId);
+      const limit = limits[quota];
+      const maxBytes = limit * MIB + replacedBytes;
+      const before = sumOf(stored, quota).bytes;
+      const place = `${projectId} ${quota}`;
+      let own = 0;
+      const count = (bytes: number): number => {
+        const sum = (arriving.get(place) ?? 0) + bytes;
+        if (sum > 0) arriving.set(place, sum);
+        else arriving.delete(place);
+        return sum;
+      };
+      return {
+        add(bytes) {
+          own += bytes;
+          if (before + count(bytes) > maxBytes) throw quotaExceeded(quota, limit);
+        },
+        async store(blob) {
+          const kinds = KINDS[quota];
+          const added = await store.addBlob(blob, { kinds, maxBytes });
+          if (added === 'full') throw quotaExceeded(quota, limit);
+        },
+        [Symbol.dispose]: () => void count(-own),
+      };
+    },
+  };
+}
+
+const DELETE = 'Delete what is not needed any more';
+
+/** Names the quota and what makes room. */
+export function quotaExceeded(quota: QuotaName, limit: number): Fault {
+  const unit = quota === 'contexts' ? '' : ' MiB';
+  const room = quota === 'logMib' ? 'Logs and results are removed by their age' : DELETE;
+  const message =
+    `The project's quota \`${quota}\` (${limit}${unit}) is used up. ` +
+    `${room}; the operator can raise it.`;
+  return new Fault('QUOTA_EXCEEDED', message, { quota, limit });
+}
+
+function unlimited(store: Pick<Store, 'addBlob'>): Arrival {
+  return {
+    add: () => {},
+    store: async (blob) => void (await store.addBlob(blob)),
+    [Symbol.dispose]: () => {},
+  };
+}
+
+function sumOf(stored: readonly Stored[], quota: QuotaName): { count: number; bytes: number } {
+  const kinds: readonly StoredKind[] = KINDS[quota];
+  const own = stored.filter(({ kind }) => kinds.includes(kind));
+  return {
+    count: own.reduce((sum, { count }) => sum + count, 0),
+    bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
+  };
+}

@@ -1,0 +1,56 @@
+/**
+ * The sweep: ends work whose lease, time or patience is over, every `sweepMs`, for as long as core
+ * runs. A core that stood still (stopped, swapped out, its machine asleep) has heard no renewal: as
+ * after a start, every lease gets its time anew then.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../proto/common/log.ts';
+import { sinceBoot } from '../common/clock.ts';
+import type { Store } from '../store/types.ts';
+
+/** Pieces in one operation: others commit in between. */
+const BATCH = 100;
+
+export type Sweeper = AsyncDisposable;
+
+export function startSweep(options: {
+  store: Pick<Store, 'sweepWork' | 'recoverWork'>;
+  log: Log;
+  now: () => number;
+  leaseMs: number;
+  sweepMs: number;
+  /** By which it sees that it stood still: no clock that can be set, and one that counts sleep. */
+  clock?: () => number;
+}): Sweeper {
+  const { store, log, now, leaseMs, sweepMs, clock = sinceBoot } = options;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function run(): Promise<void> {
+    let sweptAt = clock();
+    while (!signal.aborted) {
+      try {
+        const stoodMs = clock() - sweptAt - sweepMs;
+        sweptAt += stoodMs + sweepMs;
+        if (stoodMs > leaseMs / 2) {
+          log.warn({ stoodMs }, 'core stood still: leases get their time anew');
+          await store.recoverWork({ at: now(), leaseMs });
+        }
+        const ended = await store.sweepWork({ at: now(), max: BATCH });
+        if (ended > 0) log.warn({ ended }, 'work was lost or out of time');
+        if (ended === BATCH) continue;
+      } catch (error) {
+        log.error({ err: error }, 'sweep failed');
+      }
+      await sleep(sweepMs, undefined, { signal }).catch(() => {}); // rejects only when closing
+    }
+  }
+
+  const running = run();
+  return {
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      await running;
+    },
+  };
+}

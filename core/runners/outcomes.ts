@@ -1,0 +1,121 @@
+/**
+ * What runners report, made into what is stored. A handler's words are cut, never believed to be
+ * small.
+ */
+
+import type {
+  CompleteBuildRequest,
+  CompleteInvocationRequest,
+} from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { JsonProblem } from '../../proto/json/json-scan.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { cutUtf8 } from '../delivery/envelope.ts';
+import type { Checked } from '../functions/manifests.ts';
+import type { Checks } from '../functions/validator.ts';
+import type { InvocationCause } from '../store/types/invocations.ts';
+import type { BuildOutcome, InvocationOutcome } from '../store/types/leases.ts';
+import type { Store } from '../store/types.ts';
+
+/** In bytes of JSON. Source: reference.md 2.4. */
+const RESULTS_MAX_BYTES = 6 << 20;
+/**
+ * Levels of nesting. Ours: each takes three of protobuf's; some thousands more would exhaust the
+ * stack of a reader.
+ */
+const RESULTS_DEPTH_MAX = 300;
+/** In bytes. Ours: an error's text is for people; more is in the log. */
+const MESSAGE_MAX_BYTES = 16 << 10;
+const NAME_MAX_BYTES = 256;
+
+const INVOCATION_CODES = ['WORKLOAD_ERROR', 'TIMED_OUT', 'INTERNAL_ERROR'] as const;
+/** Source: functions.proto, Build.Cause. */
+const BUILD_CODES = [
+  'NO_MANIFESTS_FOUND',
+  'TOO_MANY_MANIFESTS',
+  'MANIFEST_TOO_LARGE',
+  'INVALID_SESSION_CREATE_PARAMS',
+  'TIMED_OUT',
+  'BUILD_ERROR',
+  'INTERNAL_ERROR',
+];
+
+export async function invocationOutcome(
+  { store, checks }: { store: Store; checks: Checks },
+  { leaseId, outcome: reported }: Pick<CompleteInvocationRequest, 'leaseId' | 'outcome'>,
+): Promise<InvocationOutcome> {
+  if (reported === undefined) return { kind: 'success', results: null };
+  if (reported.$case === 'resultsJson') {
+    // A lease that is gone needs no check: its outcome is dropped.
+    const lease = await store.findLease(leaseId);
+    if (!lease) return { kind: 'success', results: null };
+    return await resultsOutcome(reported.value, (json, depthMax) =>
+      checks.json(lease.projectId, json, depthMax),
+    );
+  }
+  const { code, message, name, stack } = reported.value;
+  const known = INVOCATION_CODES.find((one) => one === code);
+  if (!known) throw invalidField('failure.code', `must be one of ${INVOCATION_CODES.join(', ')}.`);
+  const cause: InvocationCause = { code: known, message: cutUtf8(message, MESSAGE_MAX_BYTES) };
+  if (name !== '') cause.name = cutUtf8(name, NAME_MAX_BYTES);
+  if (stack !== '') cause.stack = cutUtf8(stack, MESSAGE_MAX_BYTES);
+  return { kind: 'failure', cause };
+}
+
+/** The text is scanned, never parsed: it stays as it is, to the HTTP answer. */
+async function resultsOutcome(
+  json: string,
+  scan: (json: string, depthMax: number) => Promise<JsonProblem | undefined>,
+): Promise<InvocationOutcome> {
+  if (Buffer.byteLength(json) > RESULTS_MAX_BYTES) {
+    return badResult('is larger than 6 MiB of JSON');
+  }
+  switch (await scan(json, RESULTS_DEPTH_MAX)) {
+    case 'syntax':
+      return badResult('is not JSON');
+    case 'depth':
+      return badResult(`is nested deeper than ${RESULTS_DEPTH_MAX} levels`);
+    case undefined:
+      return { kind: 'success', results: json };
+  }
+}
+
+function badResult(problem: string): InvocationOutcome {
+  const message = `The result ${problem}.`;
+  return { kind: 'failure', cause: { code: 'WORKLOAD_ERROR', message } };
+}
+
+/**
+ * Success is kept only when what was found may be published and its bundle was written under this
+ * lease's project.
+ */
+export async function buildOutcome(
+  { store, checks }: { store: Store; checks: Checks },
+  leaseId: string,
+  reported: CompleteBuildRequest['outcome'],
+): Promise<BuildOutcome> {
+  if (reported === undefined) throw invalidField('outcome', 'must be given.');
+  if (reported.$case === 'failure') {
+    const { code, message } = reported.value;
+    if (!BUILD_CODES.includes(code)) {
+      throw invalidField('failure.code', `must be one of ${BUILD_CODES.join(', ')}.`);
+    }
+    return { kind: 'failure', cause: { code, message: cutUtf8(message, MESSAGE_MAX_BYTES) } };
+  }
+  const { bundleBlobId, manifests } = reported.value;
+  const [blob, lease] = await Promise.all([store.getBlob(bundleBlobId), store.findLease(leaseId)]);
+  // A lease that is gone needs no check: its outcome is dropped.
+  if (!lease) return { kind: 'success', bundleBlobId, manifests: [] };
+  const checked = await checks.manifests(lease.projectId, manifests).catch(tooComplex);
+  if (checked.kind === 'bad') return { kind: 'failure', cause: checked.cause };
+  if (blob?.kind !== 'BUNDLE' || blob.projectId !== lease.projectId) {
+    throw invalidField('bundleBlobId', 'must be a bundle written under this lease.');
+  }
+  return { kind: 'success', bundleBlobId, manifests: checked.manifests };
+}
+
+/** What could not be checked in time can neither be published nor checked later. */
+function tooComplex(error: unknown): Checked {
+  if (!(error instanceof Fault && error.reason === 'INVALID_FIELD')) throw error;
+  const message = 'The schemas of its functions are too complex to be checked.';
+  return { kind: 'bad', cause: { code: 'BUILD_ERROR', message } };
+}

@@ -1,0 +1,96 @@
+/**
+ * Whether this installation can do its work now: what GET /readyz shows. Runners say with each
+ * renewal how they are; one that has not been heard for a lease's time counts as gone. Kept in
+ * memory: a core that has just started hears of its runners within a third of that.
+ */
+
+import type { Log } from '../../proto/common/log.ts';
+import type { HealthCheck, HealthServiceService } from '../../proto/gen/tabern/v1/health.pb.ts';
+import type { MachineCaller, Service } from '../api/interceptors.ts';
+import type { Disk } from '../files/disk-space.ts';
+import type { Store } from '../store/types.ts';
+
+/** In milliseconds. Source: reliability.md F6. */
+const SYNC_SLOW_MS = 200;
+/** In milliseconds: as core warns of it at its start. */
+const CLOCK_OFF_MS = 60_000;
+/** Ours: far more runners than one core feeds; a runner's name is its own choice. */
+const RUNNERS_MAX = 1_000;
+
+export type Readiness = {
+  /** A runner was heard; `browserFailed` undefined when it said nothing of its browser. */
+  heard(runner: { runnerId: string; browserFailed?: boolean | undefined }): void;
+  /** How many were heard within a lease's time, and how many of them have a browser that starts. */
+  runners(): { heard: number; able: number };
+};
+
+export function openReadiness(options: { now: () => number; leaseMs: number }): Readiness {
+  const { now, leaseMs } = options;
+  const known = new Map<string, { at: number; browserFailed: boolean }>();
+  return {
+    heard({ runnerId, browserFailed }) {
+      const before = known.get(runnerId)?.browserFailed ?? false;
+      known.delete(runnerId); // the newest stands last
+      known.set(runnerId, { at: now(), browserFailed: browserFailed ?? before });
+      const [oldest] = known.keys();
+      if (known.size > RUNNERS_MAX && oldest !== undefined) known.delete(oldest);
+    },
+    runners() {
+      const recent = [...known.values()].filter(({ at }) => now() - at <= leaseMs);
+      const able = recent.filter(({ browserFailed }) => !browserFailed);
+      return { heard: recent.length, able: able.length };
+    },
+  };
+}
+
+export function healthService(options: {
+  store: Pick<Store, 'lastTime' | 'syncP95Ms'>;
+  disk: Disk;
+  readiness: Readiness;
+  /** Core's time, and the machine's. */
+  now: () => number;
+  wall: () => number;
+  log: Log;
+}): Service<typeof HealthServiceService, MachineCaller> {
+  const { store, disk, readiness, now, wall, log } = options;
+
+  /** The database's thread answers, and reads. */
+  async function ofCore(): Promise<string> {
+    try {
+      await store.lastTime();
+      return '';
+    } catch (error) {
+      log.error({ err: error }, 'the database does not answer');
+      return 'The database does not answer.';
+    }
+  }
+
+  /** It works, and every acknowledged write waits for it. */
+  function slowness(): string {
+    const ms = store.syncP95Ms() ?? 0;
+    if (ms < SYNC_SLOW_MS) return '';
+    return `Writes wait ${Math.round(ms)} ms for the disk (95th percentile).`;
+  }
+
+  function offset(): string {
+    const seconds = Math.round((now() - wall()) / 1_000);
+    if (Math.abs(seconds) * 1_000 <= CLOCK_OFF_MS) return '';
+    const way = seconds > 0 ? 'ahead of' : 'behind';
+    return `Core’s time is ${Math.abs(seconds)} s ${way} the machine’s.`;
+  }
+
+  return {
+    async checkHealth() {
+      const { heard, able } = readiness.runners();
+      const lost = 'No browser starts: see the runner’s log.';
+      const checks: HealthCheck[] = [
+        { name: 'core', fault: await ofCore(), warning: '' },
+        { name: 'disk', fault: disk.isLow ? 'The disk is almost full.' : '', warning: slowness() },
+        { name: 'clock', fault: '', warning: offset() },
+        { name: 'runner', fault: heard > 0 ? '' : 'No runner is registered.', warning: '' },
+        { name: 'browser', fault: heard > 0 && able === 0 ? lost : '', warning: '' },
+      ];
+      return { checks };
+    },
+  };
+}

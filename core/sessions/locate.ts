@@ -1,0 +1,85 @@
+/** Where a session is, for gateways that have its signing key or a live view's token. */
+
+import type {
+  LocateSessionRequest,
+  LocateSessionResponse,
+  SessionServiceService,
+} from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import type { MachineCaller, Service } from '../api/interceptors.ts';
+import { openWake, waitUntil } from '../api/long-poll.ts';
+import type { Store } from '../store/types.ts';
+import type { Signed, SigningKeys } from './signing-keys.ts';
+
+/** Reads a live view's token; undefined for one that is not ours. */
+export type ReadViewToken = (token: string) => (Signed & { expiresAt: Date }) | undefined;
+
+export function locateService({
+  store,
+  signingKeys,
+  readViewToken,
+  closing,
+}: {
+  store: Pick<Store, 'locateSession' | 'getApiKey' | 'onWake'>;
+  signingKeys: SigningKeys;
+  readViewToken: ReadViewToken;
+  /** Aborts when core closes: those who wait are answered at once. */
+  closing: AbortSignal;
+}): Service<Pick<typeof SessionServiceService, 'locateSession'>, MachineCaller> {
+  return {
+    async locateSession({ credential, waitMs = 0 }, { call }) {
+      const until = waitUntil(call, waitMs);
+      for (;;) {
+        // Listening begins before looking: what comes between is not missed.
+        using wake = openWake(store, 'sessions');
+        const found = await presented(credential);
+        const leftMs = until - performance.now();
+        if (found.status !== 'PENDING' || leftMs <= 0 || closing.aborted) return found;
+        if (call.signal.aborted) throw call.signal.reason;
+        await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
+      }
+    },
+  };
+
+  async function presented(
+    credential: LocateSessionRequest['credential'],
+  ): Promise<LocateSessionResponse> {
+    switch (credential?.$case) {
+      case 'signingKey':
+        return await locate(signingKeys.read(credential.value), undefined);
+      case 'viewToken': {
+        const view = readViewToken(credential.value);
+        return await locate(view, view?.expiresAt);
+      }
+      case undefined:
+        throw invalidField('credential', 'must be given.');
+    }
+  }
+
+  async function locate(
+    signed: Signed | undefined,
+    expiresAt: Date | undefined,
+  ): Promise<LocateSessionResponse> {
+    const found = signed && (await store.locateSession(signed.sessionId));
+    if (!found || !(await isGood(signed.keyId))) {
+      throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
+    }
+    const { status, address, isReleased } = found;
+    const isLive = status === 'PENDING' || status === 'RUNNING';
+    if (!isLive || isReleased) throw new Fault('SESSION_ENDED', 'The session has ended.');
+    if (status === 'RUNNING' && address === null) {
+      throw new Fault('BROWSER_FAILED', 'The runner of this session takes no connections.');
+    }
+    const place = status === 'PENDING' ? '' : (address ?? '');
+    const { sessionId, keyId: apiKeyId = '' } = signed;
+    const signingKey = signingKeys.of(sessionId);
+    return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId };
+  }
+
+  /** Whether the API key that it was given to is good. */
+  async function isGood(keyId: string | undefined): Promise<boolean> {
+    if (keyId === undefined) return true;
+    const key = await store.getApiKey(keyId);
+    return key !== undefined && key.revokedAt === null;
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Protocol logs of sessions: runners bring them in compressed chunks, their project reads them, a
+ * stretch of chunks at a time. What a session may keep has a limit, and so has the time that it is
+ * kept. interface.md 4.3.
+ */
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
+import type { Log } from '../../proto/common/log.ts';
+import type {
+  AppendSessionLogsRequest,
+  AppendSessionLogsResponse,
+} from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { SessionLog, type SessionServiceService } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import type { Cleaner } from '../maintenance/retention.ts';
+import type { Quotas } from '../projects/quotas.ts';
+import type { SessionLogChunk } from '../store/types/session-logs.ts';
+import type { Store } from '../store/types.ts';
+import { sessionFinder } from './sessions.ts';
+
+/** In bytes before compression, of one session. Ours: a busy hour of a driver has 20 to 60 MB. */
+const LOG_MAX_BYTES = 64 << 20;
+/** In bytes, of one chunk, compressed. Source: runners.proto. */
+const CHUNK_MAX_BYTES = 1 << 20;
+/** In bytes, of one chunk, before compression. Ours: a runner sends less than one. */
+const LINES_MAX_BYTES = 4 << 20;
+/** Entries of one chunk. Ours: a runner sends 500. */
+const CHUNK_MAX = 10_000;
+/**
+ * In bytes, before compression, of one answer. Ours: parsing it takes this thread some
+ * milliseconds, and in protobuf it is a few times as long, which must stay below 16 MiB.
+ */
+const ANSWER_MAX_BYTES = 1 << 20;
+/** Chunks that one operation removes: others commit in between. */
+const BATCH = 500;
+
+const decompress = promisify(zstdDecompress);
+
+/** Keeps one chunk. Throws LEASE_LOST; INVALID_FIELD for one that is none. */
+export async function appendSessionLogs(
+  { store, quotas, now, logMaxBytes = LOG_MAX_BYTES }: AppendOptions,
+  { leaseId, number, entries, count, size }: AppendSessionLogsRequest,
+): Promise<AppendSessionLogsResponse> {
+  const checks: [name: string, value: number, max: number][] = [
+    ['entries', entries.length, CHUNK_MAX_BYTES],
+    ['count', count, CHUNK_MAX],
+    ['size', size, LINES_MAX_BYTES],
+  ];
+  for (const [name, value, max] of checks) {
+    if (value > max) throw invalidField(name, `must be at most ${max}.`);
+  }
+  const chunk = { number, entries, count, size };
+  const lease = await store.findLease(leaseId);
+  const within = lease && (await quotas.within(lease.projectId, 'logMib'));
+  const kept = await store.appendSessionLog({
+    ...{ ...chunk, leaseId, maxBytes: logMaxBytes, at: now(), ...(within && { within }) },
+  });
+  if (kept === 'lost') {
+    throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
+  }
+  return { full: kept === 'full' };
+}
+
+type AppendOptions = {
+  store: Pick<Store, 'appendSessionLog' | 'findLease'>;
+  quotas: Pick<Quotas, 'within'>;
+  now: () => number;
+  /** Of one session, before compression; for tests. */
+  logMaxBytes?: number;
+};
+
+export function sessionLogService({
+  store,
+}: {
+  store: Store;
+}): Service<Pick<typeof SessionServiceService, 'listSessionLogs'>, ProjectCaller> {
+  const find = sessionFinder(store);
+  return {
+    async listSessionLogs({ id, from = 0 }, caller) {
+      const { id: sessionId } = await find(id, caller);
+      const wanted = { sessionId, from, maxBytes: ANSWER_MAX_BYTES };
+      const { chunks, next, fullAt } = await store.readSessionLog(wanted);
+      const logs: SessionLog[] = [];
+      for (const chunk of chunks) logs.push(...(await entriesOf(chunk, sessionId)));
+      if (fullAt !== undefined) {
+        const limit = `${LOG_MAX_BYTES >> 20} MiB, or the project's quota \`logMib\``;
+        logs.push(warning(sessionId, fullAt, `the log is full (${limit}): no more is kept`));
+      }
+      return { logs, next };
+    },
+  };
+}
+
+/** A line that is no entry can only come from a Chrome that is not itself any more. */
+async function entriesOf(chunk: SessionLogChunk, sessionId: string): Promise<SessionLog[]> {
+  const lines = (await decompress(chunk.entries, { maxOutputLength: LINES_MAX_BYTES })).toString();
+  let at = 0;
+  return lines.split('\n').map((line) => {
+    try {
+      const entry = SessionLog.fromJSON(JSON.parse(line));
+      at = entry.timestamp;
+      return { ...entry, sessionId };
+    } catch {
+      return warning(sessionId, at, 'an entry was damaged and is left out');
+    }
+  });
+}
+
+function warning(sessionId: string, timestamp: number, message: string): SessionLog {
+  const method = 'Tabern.warning';
+  const params = { message };
+  const request = { timestamp, params, rawBody: JSON.stringify({ method, params }) };
+  const [response, frameId, loaderId] = [undefined, undefined, undefined];
+  return { method, pageId: 0, sessionId, timestamp, request, response, frameId, loaderId };
+}
+
+/** Throws away what is older than that. */
+export function sessionLogCleaner(options: {
+  store: Pick<Store, 'purgeSessionLogs'>;
+  log: Log;
+  now: () => number;
+  keptMs: number;
+}): Cleaner {
+  const { store, log, now, keptMs } = options;
+  return async (signal) => {
+    let removed = 0;
+    while (!signal.aborted) {
+      const chunks = await store.purgeSessionLogs({ before: now() - keptMs, max: BATCH });
+      removed += chunks;
+      if (chunks < BATCH) break;
+    }
+    if (removed > 0) log.info({ chunks: removed }, 'old session logs were removed');
+  };
+}

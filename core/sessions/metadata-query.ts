@@ -1,0 +1,28 @@
+/**
+ * The query over sessions' metadata: `user_metadata['key']:'value'`, nested by more brackets, for
+ * texts that are equal. Pure. Source: reference.md 1.2.3. Ours: a quote or a backslash within a
+ * text is written with a backslash before it.
+ */
+import { invalidField } from '../../proto/rpc/errors.ts';
+
+/** In characters. Ours: metadata itself has less than 512, and escapes may double them. */
+const QUERY_MAX = 2_048;
+
+const TEXT = String.raw`'((?:[^'\\]|\\['\\])*)'`;
+const QUERY = new RegExp(String.raw`^user_metadata((?:\[${TEXT}\])+):${TEXT}$`);
+const KEYS = new RegExp(String.raw`\[${TEXT}\]`, 'g');
+
+export type MetadataQuery = { keys: string[]; value: string };
+
+/** Throws INVALID_FIELD naming `q`. */
+export function parseQuery(q: string): MetadataQuery {
+  const match = q.length <= QUERY_MAX ? QUERY.exec(q) : null;
+  if (!match) throw invalidField('q', "must have the form user_metadata['key']:'value'.");
+  const [, brackets = '', , value = ''] = match;
+  const keys = [...brackets.matchAll(KEYS)].map(([, key = '']) => plain(key));
+  return { keys, value: plain(value) };
+}
+
+function plain(text: string): string {
+  return text.replace(/\\(['\\])/g, '$1');
+}

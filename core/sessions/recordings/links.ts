@@ -1,0 +1,54 @@
+/**
+ * The signed URLs of recordings: one part of a page's video for players, and the whole as a file.
+ */
+import { Fault } from '../../../proto/rpc/errors.ts';
+import { isId } from '../../common/ids.ts';
+import { type LinkOptions, signedPaths } from '../../files/signed-urls.ts';
+
+/** Source: reference.md 4.5. */
+const LIFE_MS = 6 * 3_600_000;
+
+const PART = /^\/v1\/sessions\/([^/]+)\/replays\/(\d{1,3})\/(\d{1,9})\.(?:mp4|m4s)$/;
+const FILE = /^\/v1\/sessions\/([^/]+)\/recording\/downloads\/(\d{1,3})\.mp4$/;
+
+type Recorded = { sessionId: string; pageId: number; projectId: string };
+/** `number` absent: the whole. */
+export type LinkedRecording = Recorded & { number?: number };
+
+/** `keyId`: the public part of the API key that asks. */
+type Asked = Recorded & { keyId: string | undefined };
+
+export type RecordingLinks = {
+  part(asked: Asked & { number: number }): string;
+  file(asked: Asked): string;
+  /** Which it is for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
+  read(url: string): Promise<LinkedRecording>;
+};
+
+/** Whether a URL is of this kind, before anybody has judged it. */
+export function isRecordingUrl(url: string): boolean {
+  const [path = ''] = url.split('?', 1);
+  return PART.test(path) || FILE.test(path);
+}
+
+export function recordingLinks(options: LinkOptions): RecordingLinks {
+  const { sign, read } = signedPaths('recordings', options);
+  const get = (below: string, { sessionId, projectId, keyId }: Asked) => {
+    const path = `/v1/sessions/${sessionId}/${below}`;
+    return sign({ method: 'GET', path, projectId, keyId, lifeMs: LIFE_MS });
+  };
+  return {
+    part({ number, ...asked }) {
+      const name = number === 0 ? '0.mp4' : `${number}.m4s`;
+      return get(`replays/${asked.pageId}/${name}`, asked);
+    },
+    file: (asked) => get(`recording/downloads/${asked.pageId}.mp4`, asked),
+    async read(url) {
+      const { path, projectId } = await read('GET', url);
+      const [, sessionId = '', pageId, number] = PART.exec(path) ?? FILE.exec(path) ?? [];
+      if (!isId(sessionId)) throw new Fault('URL_SIGNATURE_INVALID', 'Invalid signature.');
+      const recorded = { sessionId, pageId: Number(pageId), projectId };
+      return number === undefined ? recorded : { ...recorded, number: Number(number) };
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * Signing keys: the token in a session's connectUrl, good for the session's whole life and the same
+ * for who asks with the same API key, whose public part it names: it ends with that key. It is
+ * nothing that is stored: a session's id and the key's with their HMAC under a key of the data
+ * directory, in base64url. One without an API key opens the door of the session's runner.
+ * Layout: id (16 bytes) | the API key's public part (8), or nothing | HMAC-SHA-256 (32).
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Sealer } from '../common/sealer.ts';
+
+const PURPOSE = 'session signing keys';
+const ID_BYTES = 16;
+const MAC_BYTES = 32;
+/** Of 48 or 56 bytes. */
+const SIGNING_KEY = /^[\w-]{64}(?:[\w-]{11})?$/;
+const KEY_ID = /^[a-z0-9]{8}$/;
+
+export type Signed = { sessionId: string; keyId?: string };
+
+export type SigningKeys = {
+  of(sessionId: string, keyId?: string): string;
+  /** What it opens, and which API key it ends with; undefined for a key that we have not made. */
+  read(signingKey: string): Signed | undefined;
+};
+
+export function signingKeys(sealer: Pick<Sealer, 'derive'>): SigningKeys {
+  const key = sealer.derive(PURPOSE);
+  const macOf = (body: Uint8Array) => createHmac('sha256', key).update(body).digest();
+
+  return {
+    of(sessionId, keyId = '') {
+      const id = Buffer.from(sessionId.replaceAll('-', ''), 'hex');
+      const body = Buffer.concat([id, Buffer.from(KEY_ID.test(keyId) ? keyId : '')]);
+      return Buffer.concat([body, macOf(body)]).toString('base64url');
+    },
+    read(signingKey) {
+      if (!SIGNING_KEY.test(signingKey)) return undefined;
+      const bytes = Buffer.from(signingKey, 'base64url');
+      // 56 bytes leave bits over in their last character: one spelling is good
+      if (bytes.toString('base64url') !== signingKey) return undefined;
+      const body = bytes.subarray(0, -MAC_BYTES);
+      if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), macOf(body))) return undefined;
+      const sessionId = uuid(body.toString('hex', 0, ID_BYTES));
+      const keyId = body.toString('latin1', ID_BYTES);
+      return keyId === '' ? { sessionId } : { sessionId, keyId };
+    },
+  };
+}
+
+function uuid(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

@@ -1,0 +1,148 @@
+/**
+ * Group commit: many operations in one transaction, each in a savepoint, so that one that fails
+ * does not undo its neighbours. Nothing is answered and nobody is woken before the commit is on
+ * disk, but for what nobody was promised.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import { Fault } from '../../../../proto/rpc/errors.ts';
+import { type Answer, type OpRequest, toPlain } from '../../messages.ts';
+import type { Topic } from '../../types.ts';
+import type { Tx } from './transaction.ts';
+
+/** How one group ended. `fatal`: nobody knows what of it is on disk. */
+export type GroupOutcome =
+  | { kind: 'committed'; answers: Answer[]; wakes: Topic[] }
+  | { kind: 'fatal'; message: string };
+
+/**
+ * Lost with the power, an offer of work is made again; a runner that takes it waits for the disk.
+ * Each invocation is spared one wait of three before its handler begins.
+ */
+const UNPROMISED: ReadonlySet<string> = new Set(['leaseWork']);
+
+type AnyOp = (...args: unknown[]) => unknown;
+
+/** As SQLite numbers it. */
+const FULL = 2;
+
+export class Engine {
+  readonly operations: string[];
+  readonly #db: Database;
+  readonly #ops: ReadonlyMap<string, AnyOp>;
+  readonly #crashPoint: (name: string) => void;
+  readonly #sql: Record<'begin' | 'commit' | 'savepoint' | 'release' | 'undo', Statement>;
+  /** In milliseconds: how long the last commit waited for the disk; undefined where it does not. */
+  syncMs: number | undefined;
+  /** Each commit waits for the disk. */
+  readonly #isFull: boolean;
+  /** Of the operation that runs now. */
+  #wakes: Topic[] = [];
+
+  constructor(db: Database, crashPoint: (name: string) => void, makeOps: (tx: Tx) => object) {
+    this.#db = db;
+    this.#crashPoint = crashPoint;
+    const ops = makeOps({ db, crashPoint, wake: (topic) => void this.#wakes.push(topic) });
+    this.#ops = new Map(Object.entries(ops) as [string, AnyOp][]);
+    this.operations = [...this.#ops.keys()];
+    this.#isFull = db.pragma('synchronous', { simple: true }) === FULL;
+    this.#sql = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      savepoint: db.prepare('SAVEPOINT op'),
+      release: db.prepare('RELEASE op'),
+      undo: db.prepare('ROLLBACK TO op'),
+    };
+  }
+
+  /** Runs the group in one transaction. */
+  run(group: readonly OpRequest[]): GroupOutcome {
+    const isPromised = !group.every(({ op }) => UNPROMISED.has(op));
+    if (!this.#isFull || isPromised) {
+      const outcome = this.#run(group);
+      if (!this.#isFull) this.syncMs = undefined;
+      return outcome;
+    }
+    // the next commit that is promised takes this one to the disk, which it follows in the log
+    this.#db.pragma('synchronous = NORMAL');
+    try {
+      return this.#run(group);
+    } finally {
+      this.syncMs = undefined;
+      // within a transaction it cannot be set: that one has failed, and the process ends with it
+      if (!this.#db.inTransaction) this.#db.pragma('synchronous = FULL');
+    }
+  }
+
+  #run(group: readonly OpRequest[]): GroupOutcome {
+    const wakes = new Set<Topic>();
+    let answers: Answer[];
+    try {
+      this.#sql.begin.run();
+      this.#crashPoint('tx-begin');
+      answers = group.map((request) => this.#one(request, wakes));
+    } catch (error) {
+      return this.#undone(group, error);
+    }
+    try {
+      this.#crashPoint('before-commit');
+      const committingAt = performance.now();
+      this.#sql.commit.run();
+      this.syncMs = performance.now() - committingAt;
+      this.#crashPoint('after-commit');
+    } catch (error) {
+      // No room for the frame that would end the transaction in the log: it has not happened.
+      if (isFull(error)) return this.#undone(group, error);
+      return { kind: 'fatal', message: `commit failed: ${text(error)}` };
+    }
+    return { kind: 'committed', answers, wakes: [...wakes] };
+  }
+
+  #one({ id, op, args }: OpRequest, wakes: Set<Topic>): Answer {
+    this.#wakes = [];
+    this.#sql.savepoint.run();
+    try {
+      const run = this.#ops.get(op);
+      if (!run) throw new Error(`no operation ${op}`);
+      const value = run(...args);
+      this.#sql.release.run();
+      for (const topic of this.#wakes) wakes.add(topic);
+      return { id, value };
+    } catch (error) {
+      if (!this.#db.inTransaction || isDamage(error)) throw error;
+      this.#sql.undo.run();
+      this.#sql.release.run();
+      return { id, error: toPlain(isFull(error) ? storageFull() : error) };
+    }
+  }
+
+  /**
+   * The transaction was not committed. A full disk rolls back whole: known, so said; damage is
+   * fatal.
+   */
+  #undone(group: readonly OpRequest[], error: unknown): GroupOutcome {
+    if (!isFull(error)) return { kind: 'fatal', message: `transaction failed: ${text(error)}` };
+    if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
+    const answers = group.map(({ id }) => ({ id, error: toPlain(storageFull()) }));
+    return { kind: 'committed', answers, wakes: [] };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+export function isFull(error: unknown): boolean {
+  return codeOf(error) === 'SQLITE_FULL';
+}
+
+function isDamage(error: unknown): boolean {
+  return /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(codeOf(error));
+}
+
+export function storageFull(): Fault {
+  return new Fault('STORAGE_FULL', 'The disk is full.');
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? `${codeOf(error)} ${error.message}`.trim() : String(error);
+}

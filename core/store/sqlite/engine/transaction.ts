@@ -1,0 +1,30 @@
+/**
+ * What every operation in this folder works with: the database inside its transaction, wakes, and
+ * crash points.
+ */
+import type { Database } from 'better-sqlite3';
+import type { Topic } from '../../types.ts';
+
+export type Tx = {
+  db: Database;
+  /** Told after the commit; forgotten when the operation is undone. */
+  wake(topic: Topic): void;
+  /** A named place where a fault test may end the process. */
+  crashPoint(name: string): void;
+};
+
+/**
+ * `name:n` ends the process with SIGKILL at the n-th pass of that point, as the power would.
+ * Undefined: never.
+ */
+export function crashPoints(crashAt: string | undefined): (name: string) => void {
+  if (crashAt === undefined) return () => {};
+  const colon = crashAt.lastIndexOf(':');
+  const wanted = crashAt.slice(0, colon);
+  let left = Number(crashAt.slice(colon + 1));
+  return (name) => {
+    if (name !== wanted) return;
+    left -= 1;
+    if (left === 0) process.kill(process.pid, 'SIGKILL');
+  };
+}

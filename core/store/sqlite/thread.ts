@@ -1,0 +1,103 @@
+/**
+ * The database thread. It takes every message that waits, commits them as one group, then answers
+ * them all. Loaded by core/store/thread.ts only.
+ */
+import {
+  type MessagePort,
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
+import { ConfigError } from '../../../proto/common/env.ts';
+import { must } from '../../../proto/common/must.ts';
+import {
+  type Answer,
+  type FromThread,
+  type OpRequest,
+  type SnapshotRequest,
+  type ThreadOptions,
+  type ToThread,
+  toPlain,
+} from '../messages.ts';
+import { Engine, isFull, storageFull } from './engine/group-commit.ts';
+import { type OpenDatabase, openDatabase } from './engine/open.ts';
+import { snapshotTo } from './engine/snapshot.ts';
+import { crashPoints } from './engine/transaction.ts';
+import { allOps } from './ops.ts';
+
+/**
+ * Operations in one transaction. Past some 256 core.md 2.3 saw no more gain, and the first would
+ * wait for the last.
+ */
+const GROUP_MAX = 256;
+
+start(must(parentPort, 'parent port: this file is a thread, not a program'), workerData);
+
+function start(port: MessagePort, options: ThreadOptions): void {
+  const tell = (message: FromThread) => port.postMessage(message);
+  let open: OpenDatabase;
+  let engine: Engine;
+  try {
+    open = openDatabase(options);
+    engine = new Engine(open.db, crashPoints(options.crashAt), allOps);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    tell({ kind: 'refused', message: error.message });
+    port.close();
+    return;
+  }
+  port.on('message', (first: ToThread) => {
+    const group: OpRequest[] = [];
+    const snapshots: SnapshotRequest[] = [];
+    const closing = gather(port, first, { group, snapshots });
+    if (group.length > 0) {
+      const outcome = engine.run(group);
+      if (outcome.kind === 'fatal') {
+        tell(outcome);
+        port.close();
+        return;
+      }
+      const { syncMs } = engine;
+      tell({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes, syncMs });
+    }
+    // After what was asked before it; what comes later may or may not be in it.
+    for (const wanted of snapshots) void snapshot(open.db, wanted, tell);
+    if (closing) {
+      open.close();
+      tell({ kind: 'closed' });
+      port.close();
+    }
+  });
+  tell({ kind: 'ready', operations: engine.operations });
+}
+
+/** Goes on between groups; one that fails, as for want of room, harms nothing else. */
+async function snapshot(
+  db: Database,
+  { id, path }: SnapshotRequest,
+  tell: (message: FromThread) => void,
+): Promise<void> {
+  const answer = await snapshotTo(db, path).then(
+    (value): Answer => ({ id, value }),
+    (error: unknown): Answer => ({ id, error: toPlain(isFull(error) ? storageFull() : error) }),
+  );
+  tell({ kind: 'answers', answers: [answer], wakes: [] });
+}
+
+/** Adds what waits to the group; true when the thread was told to close. */
+function gather(
+  port: MessagePort,
+  first: ToThread,
+  { group, snapshots }: { group: OpRequest[]; snapshots: SnapshotRequest[] },
+): boolean {
+  let message: ToThread | undefined = first;
+  while (message) {
+    if (message.kind === 'close') return true;
+    if (message.kind === 'snapshot') snapshots.push(message);
+    else group.push(message);
+    if (group.length >= GROUP_MAX) return false;
+    message = receiveMessageOnPort(port)?.message as ToThread | undefined;
+  }
+  return false;
+}

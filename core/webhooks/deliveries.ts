@@ -1,0 +1,240 @@
+/**
+ * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended.
+ * Only the gateway token opens this service. Core holds the secrets and signs at claim time; a
+ * sender gets URL, headers and bytes.
+ * spec/webhooks.md 3.1, 3.9. The states are in core/store/sqlite/webhooks/claims.ts and
+ * attempts.ts.
+ */
+
+import type { Log } from '../../proto/common/log.ts';
+import { type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
+import type {
+  AttemptReport,
+  Claim,
+  DeliveryServiceService,
+} from '../../proto/gen/tabern/v1/deliveries.pb.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import type { MachineCaller, Service } from '../api/interceptors.ts';
+import { openWake } from '../api/long-poll.ts';
+import { isId } from '../common/ids.ts';
+import type { Sealer } from '../common/sealer.ts';
+import { FIVE_DAYS, type Rule } from '../delivery/disable.ts';
+import { RATE_PER_S } from '../delivery/rate.ts';
+import { jitterOf } from '../delivery/retry-schedule.ts';
+import { signatureHeaders } from '../delivery/sign.ts';
+import { countAttempt, countClaim } from '../maintenance/metrics.ts';
+import type {
+  AttemptEnd,
+  Claimed,
+  ClaimedRow,
+  ClaimWanted,
+  Sender,
+} from '../store/types/deliveries.ts';
+import type { Store } from '../store/types.ts';
+import { secretPlace } from './webhooks.ts';
+
+/**
+ * Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source:
+ * spec/webhooks.md 3.1.
+ */
+const BATCH_MAX = 64;
+/** In milliseconds. Source: spec/webhooks.md 3.1. */
+const WAIT_MAX_MS = 5_000;
+/**
+ * In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is
+ * gone.
+ */
+const LEASE_MS = 45_000;
+/** Deliveries of one project in flight at once. Source: spec/webhooks.md 3.9. */
+const PER_PROJECT_MAX = 32;
+/** In bytes of the answer's body. Source: spec/webhooks.md 3.5. */
+const RESPONSE_KEPT_BYTES = 1_024;
+/** In characters. Ours: one sentence. */
+const ERROR_MAX_LENGTH = 300;
+const NAME_MAX_LENGTH = 128;
+const USER_AGENT = 'tabern-webhooks/1';
+
+type Options = {
+  store: Store;
+  sealer: Sealer;
+  log: Log;
+  now: () => number;
+  /** The time that signatures carry: receivers compare it with their own. */
+  wall?: () => number;
+  /** From [0, 1), for the jitter. */
+  random?: () => number;
+  rule?: Rule;
+  ratePerS?: number;
+  metrics?: Metrics;
+  /** Aborts when core closes: waiting claims answer at once. */
+  closing?: AbortSignal;
+};
+
+/** What a sender is told. */
+type Answer = { claims: Claim[]; goneWebhookIds: string[] };
+const NOTHING: Answer = { claims: [], goneWebhookIds: [] };
+
+export function deliveryService(
+  options: Options,
+): Service<typeof DeliveryServiceService, MachineCaller> {
+  const { store, log, now } = options;
+  const { closing = new AbortController().signal } = options;
+  const { random = Math.random, rule = FIVE_DAYS, ratePerS = RATE_PER_S } = options;
+  const { metrics = NO_METRICS, wall = now } = options;
+
+  function wantedBy(sender: Sender, max: number): ClaimWanted {
+    const at = now();
+    const leaseUntil = at + LEASE_MS;
+    const jitter = jitterOf(random());
+    return {
+      ...{ ...sender, max, perProjectMax: PER_PROJECT_MAX, ratePerS },
+      ...{ at, leaseUntil, jitter },
+    };
+  }
+
+  /** The sender left while they were being claimed: it would hold them for the whole lease. */
+  async function handedBack(claims: readonly ClaimedRow[]): Promise<Answer> {
+    if (claims.length === 0) return NOTHING;
+    const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
+      ...{ deliveryId, claimSeq, attemptId, outcome: 'unsent' as const, status: 0, latencyMs: 0 },
+      ...{
+        error: '',
+        response: Buffer.alloc(0),
+        retryAfterS: null,
+        abortMessage: false,
+        jitter: 1,
+      },
+    }));
+    await store.reportAttempts({ ends, at: now(), rule });
+    return NOTHING;
+  }
+
+  function answered(claimed: Claimed): Answer {
+    for (const claim of claimed.claims) countClaim(metrics, claim, wall());
+    return { claims: signed(claimed, options), goneWebhookIds: claimed.gone };
+  }
+
+  return {
+    async claimDeliveries(request, { call }) {
+      const { senderId, instanceId, max, waitMs } = checkedClaim(request);
+      const giveUpAt = performance.now() + waitMs;
+      const ending = AbortSignal.any([call.signal, closing]);
+      for (let isWoken = false; ; isWoken = true) {
+        using wake = openWake(store, 'deliveries');
+        const claimed = await store.claimDeliveries(wantedBy({ senderId, instanceId }, max));
+        if (call.signal.aborted) return handedBack(claimed.claims);
+        const leftMs = giveUpAt - performance.now();
+        const { claims, gone, nextDue } = claimed;
+        const isTold = claims.length > 0 || gone.length > 0 || (max === 0 && isWoken);
+        if (isTold || leftMs <= 0 || closing.aborted) return answered(claimed);
+        const dueMs = max > 0 && nextDue !== null ? nextDue - now() : leftMs;
+        await wake.wait(Math.max(1, Math.min(leftMs, dueMs)), ending);
+        // Who left cannot send: nothing may be claimed for them.
+        if (call.signal.aborted) return NOTHING;
+      }
+    },
+
+    async reportAttempts({ senderId, instanceId, reports, max }, { call }) {
+      checkSender(senderId, instanceId);
+      if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
+      if (max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
+      const ends = reports.map((report) => endOf(report, jitterOf(random())));
+      for (const end of ends) countAttempt(metrics, end);
+      const next = wantedBy({ senderId, instanceId }, max);
+      const { disabled, claimed } = await store.reportAttempts({ ends, at: next.at, rule, next });
+      for (const webhookId of disabled) {
+        const hours = rule.disableAfterMs / 3_600_000;
+        log.warn({ webhookId, reason: 'failing_5d', hours }, 'a webhook was disabled');
+      }
+      if (claimed === undefined) return NOTHING;
+      return call.signal.aborted ? handedBack(claimed.claims) : answered(claimed);
+    },
+  };
+}
+
+function checkedClaim<
+  R extends { senderId: string; instanceId: string; max: number; waitMs: number },
+>(request: R): R {
+  checkSender(request.senderId, request.instanceId);
+  if (request.max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
+  if (request.waitMs > WAIT_MAX_MS) throw invalidField('waitMs', `must be 0 to ${WAIT_MAX_MS}.`);
+  return request;
+}
+
+function checkSender(senderId: string, instanceId: string): void {
+  if (senderId === '' || senderId.length > NAME_MAX_LENGTH) {
+    throw invalidField('senderId', `must be 1 to ${NAME_MAX_LENGTH} characters.`);
+  }
+  if (!isId(instanceId)) throw invalidField('instanceId', 'must be a UUID.');
+}
+
+/**
+ * The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it
+ * drains as a failure.
+ */
+function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
+  const { sealer, log, now, wall = now } = options;
+  const timestampS = Math.floor(wall() / 1_000);
+  const keysOf = new Map<string, Uint8Array[]>();
+  const keys = (webhookId: string) => {
+    const known = keysOf.get(webhookId);
+    if (known) return known;
+    const opened = (secrets[webhookId] ?? []).map(({ seq, sealed }) =>
+      sealer.open(sealed, secretPlace(webhookId, seq)),
+    );
+    keysOf.set(webhookId, opened);
+    return opened;
+  };
+  return claims.flatMap((row) => {
+    try {
+      return [toClaim(row, timestampS, keys(row.webhookId))];
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      log.error({ err: error, webhookId: row.webhookId }, 'a delivery cannot be signed');
+      return [];
+    }
+  });
+}
+
+function toClaim(row: ClaimedRow, timestampS: number, keys: Uint8Array[]): Claim {
+  const { deliveryId, claimSeq, attemptId, webhookId, endpoint, eventId, n } = row;
+  const body = Buffer.from(row.body.buffer, row.body.byteOffset, row.body.byteLength);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': USER_AGENT,
+    'x-svc-webhook-attempt': String(n),
+    ...signatureHeaders({ id: eventId, timestampS, body }, keys),
+  };
+  return { deliveryId, claimSeq, attemptId, webhookId, endpoint, headers, body };
+}
+
+const OUTCOMES = {
+  UNSENT: 'unsent',
+  OK: 'ok',
+  HTTP: 'http',
+  TIMEOUT: 'timeout',
+  DNS: 'dns',
+  CONNECT: 'connect',
+  TLS: 'tls',
+  BLOCKED: 'blocked',
+  RESET: 'reset',
+  PROTOCOL: 'protocol',
+} as const satisfies Record<AttemptReport['outcome'], AttemptEnd['outcome']>;
+
+function endOf(report: AttemptReport, jitter: number): AttemptEnd {
+  const { deliveryId, claimSeq, attemptId, status, latencyMs, abortMessage } = report;
+  return {
+    deliveryId,
+    claimSeq,
+    attemptId,
+    outcome: OUTCOMES[report.outcome],
+    status,
+    latencyMs,
+    abortMessage,
+    error: report.error.slice(0, ERROR_MAX_LENGTH),
+    // Bytes of its own: a view would take all that it looks into along to the store's thread.
+    response: Uint8Array.from(report.response.subarray(0, RESPONSE_KEPT_BYTES)),
+    retryAfterS: report.retryAfterSeconds ?? null,
+    jitter,
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * The project's events as they happen, for `tabern listen`: a long poll behind a cursor. Each call
+ * keeps the project's events for a minute more, so one who polls on misses none; who stays away
+ * longer may miss those that no webhook subscribed to.
+ */
+
+import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { openShares } from '../../proto/sharing/shares.ts';
+import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import { openWake } from '../api/long-poll.ts';
+import type { HeardEvent } from '../store/types/listeners.ts';
+import type { Store } from '../store/types.ts';
+
+type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
+
+/** In milliseconds. Ours: the longest poll, and time to forward what it brought. */
+const LISTENING_MS = 60_000;
+/** Of one project at once. Ours: each event wakes all of them. */
+const POLLS_MAX = 100;
+/** Of 20 KiB each at most. */
+const LIMIT_MAX = 100;
+/** In seconds. Ours: below the 30 s of a call that names no deadline. */
+const WAIT_MAX_S = 25;
+/** An empty answer leaves before the call's own deadline would answer in its place. */
+const ANSWER_MARGIN_MS = 500;
+const CURSOR = /^e([0-9a-z]{1,10})$/;
+
+type Options = {
+  store: Store;
+  now: () => number;
+  /** Aborts when core closes: waiting polls answer at once. */
+  closing?: AbortSignal | undefined;
+};
+
+export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'> {
+  const { store, now, closing = new AbortController().signal } = options;
+
+  const polls = openShares(Number.POSITIVE_INFINITY, POLLS_MAX);
+
+  /** A place among the project's polls. Throws CONCURRENCY_LIMIT when there is none. */
+  function enter(projectId: string): Disposable {
+    if (!polls.acquire(projectId, 1)) {
+      const message = `Max concurrent polls for events (${POLLS_MAX}) reached.`;
+      throw new Fault('CONCURRENCY_LIMIT', message, { limit: POLLS_MAX, current: POLLS_MAX });
+    }
+    return { [Symbol.dispose]: () => polls.release(projectId, 1) };
+  }
+
+  return {
+    async listEvents({ cursor, limit = LIMIT_MAX, wait = 0 }, { projectId, call }) {
+      if (limit < 1 || limit > LIMIT_MAX) throw invalidField('limit', `must be 1 to ${LIMIT_MAX}.`);
+      if (wait > WAIT_MAX_S) throw invalidField('wait', `must be 0 to ${WAIT_MAX_S}.`);
+      using _ = enter(projectId);
+      const behind = cursor === undefined ? undefined : readCursor(cursor);
+      const last = await store.listen({ projectId, until: now() + LISTENING_MS });
+      if (behind === undefined) return { data: [], nextCursor: writeCursor(last) };
+
+      const at = performance.now();
+      const left = call.deadline - at - ANSWER_MARGIN_MS;
+      const until = at + Math.min(wait * 1_000, Math.max(0, left));
+      const ending = AbortSignal.any([call.signal, closing]);
+      for (;;) {
+        // Listening begins before looking: what comes between is not missed.
+        using wake = openWake(store, `events:${projectId}`);
+        const events = await store.eventsAfter({ projectId, after: behind, limit });
+        const waitMs = until - performance.now();
+        if (events.length > 0 || waitMs <= 0 || ending.aborted) {
+          return {
+            data: events.map(toEvent),
+            nextCursor: writeCursor(events.at(-1)?.seq ?? behind),
+          };
+        }
+        await wake.wait(waitMs, ending);
+      }
+    },
+  };
+}
+
+function toEvent({ id, type, body }: HeardEvent) {
+  return { id, type, body: Buffer.from(body).toString('utf8') };
+}
+
+function writeCursor(seq: number): string {
+  return `e${seq.toString(36)}`;
+}
+
+function readCursor(text: string): number {
+  const digits = CURSOR.exec(text)?.[1];
+  if (digits !== undefined) return Number.parseInt(digits, 36);
+  throw new Fault('INVALID_CURSOR', '`cursor` is not valid.', { field: 'cursor' });
+}

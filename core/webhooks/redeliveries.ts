@@ -1,0 +1,81 @@
+/**
+ * What people ask to be sent: one delivery again, all that was lost in a span of time, or a test.
+ * Also on a disabled webhook, and without a word on its streak of failures. spec/webhooks.md 3.4,
+ * 3.10.
+ */
+
+import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
+import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import { newId } from '../common/ids.ts';
+import { pathId } from '../common/path-id.ts';
+import type { Store } from '../store/types.ts';
+import { toDelivery } from './delivery-list.ts';
+
+type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
+
+/** Deliveries that one recovery sends again. Source: spec/webhooks.md 3.10. */
+const RECOVER_MAX = 10_000;
+/** Deliveries in one transaction: others commit in between. Source: spec/webhooks.md 3.10. */
+const RECOVER_BATCH = 100;
+/** In milliseconds: what is older is not kept. Source: spec/webhooks.md 3.10. */
+const RECOVER_SPAN_MS = 30 * 86_400_000;
+
+/** A date, or a date and time with its zone. */
+const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
+type Span = { since: number; until: number };
+
+export function replayHandlers(
+  store: Store,
+  now: () => number,
+): Pick<Handlers, 'sendTest' | 'replayDelivery' | 'recoverDeliveries'> {
+  return {
+    async sendTest({ id }, { projectId }) {
+      const wanted = { webhookId: pathId('id', id), projectId, eventId: newId(), at: now() };
+      const row = await store.sendTestEvent(wanted);
+      if (!row) throw notFound('Webhook', id);
+      return { delivery: toDelivery(row) };
+    },
+
+    async replayDelivery({ id, deliveryId }, { projectId }) {
+      const webhookId = pathId('id', id);
+      const wanted = { webhookId, projectId, id: pathId('deliveryId', deliveryId), at: now() };
+      const row = await store.replayDelivery(wanted);
+      if (!row) throw notFound('Delivery', deliveryId);
+      if (row === 'not-ended') {
+        throw new Fault('DELIVERY_NOT_ENDED', 'The delivery has not ended.', { id: deliveryId });
+      }
+      return { delivery: toDelivery(row) };
+    },
+
+    async recoverDeliveries({ id, since, until }, { projectId, call }) {
+      const span = spanOf(since, until, now());
+      const wanted = { webhookId: pathId('id', id), projectId, ...span };
+      let [recovered, after] = [0, 0];
+      while (recovered < RECOVER_MAX && !call.signal.aborted) {
+        const max = Math.min(RECOVER_BATCH, RECOVER_MAX - recovered);
+        const batch = await store.recoverDeliveries({ ...wanted, max, after, at: now() });
+        if (!batch) throw notFound('Webhook', id);
+        recovered += batch.count;
+        after = batch.last;
+        if (batch.count < max) break;
+      }
+      return { recovered };
+    },
+  };
+}
+
+function spanOf(sinceText: string, untilText: string | undefined, at: number): Span {
+  const since = timeOf('since', sinceText);
+  const until = untilText === undefined ? at : timeOf('until', untilText);
+  if (since > until) throw invalidField('since', 'must not be after `until`.');
+  if (since < at - RECOVER_SPAN_MS) throw invalidField('since', 'must be at most 30 days ago.');
+  return { since, until };
+}
+
+function timeOf(field: string, text: string): number {
+  const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) throw invalidField(field, 'must be an ISO 8601 time with its zone.');
+  return at;
+}

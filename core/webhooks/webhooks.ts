@@ -1,0 +1,215 @@
+/**
+ * Webhooks: HTTPS endpoints that are told of events. enabled -> disabled (five days of failure),
+ * either -> deleted.
+ * Here are the rules of registration; deliveries.ts sends. interface.md 2.7, 4.7, 4.8;
+ * spec/webhooks.md 3.8.
+ */
+import { randomBytes } from 'node:crypto';
+import type { BlockList } from 'node:net';
+import { must } from '../../proto/common/must.ts';
+import type { Webhook, WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
+import { checkEndpoint } from '../../proto/network/webhook-endpoint.ts';
+import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import { readPage } from '../api/pagination.ts';
+import { newId } from '../common/ids.ts';
+import { pathId } from '../common/path-id.ts';
+import type { Sealer } from '../common/sealer.ts';
+import { SECRET_BYTES, writeSecret } from '../delivery/sign.ts';
+import type { WebhookRow, WrittenWebhook } from '../store/types/webhooks.ts';
+import type { Store } from '../store/types.ts';
+import { deliveryViews } from './delivery-list.ts';
+import { listenerHandlers } from './listeners.ts';
+import { replayHandlers } from './redeliveries.ts';
+
+/** Closed at registration; receivers ignore what they do not know. Source: reference.md 2.2. */
+export const EVENT_TYPES = [
+  'functions.builds.running',
+  'functions.builds.completed',
+  'functions.builds.failed',
+  'functions.invocations.pending',
+  'functions.invocations.running',
+  'functions.invocations.completed',
+  'functions.invocations.failed',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Ours, reference.md 2.4: fan-out of one event stays bounded. */
+const WEBHOOKS_MAX = 100;
+/** Source: spec/webhooks.md 3.10. */
+const SECRETS_MAX = 5;
+/** In milliseconds: how long the secret before goes on signing. Source: reference.md 1.6. */
+const OVERLAP_MS = 24 * 3_600_000;
+
+type Options = {
+  store: Store;
+  sealer: Sealer;
+  now: () => number;
+  /** Addresses that are allowed beside the public ones. */
+  allow: BlockList;
+  /** Aborts when core closes. */
+  closing?: AbortSignal;
+};
+
+/** The place a secret is sealed for. */
+export function secretPlace(webhookId: string, seq: number): string {
+  return `webhook_secrets/${webhookId}/${seq}`;
+}
+
+export function webhookService(
+  options: Options,
+): Service<typeof WebhookServiceService, ProjectCaller> {
+  const { store, sealer, now, allow } = options;
+
+  return {
+    async createWebhook({ endpoint, eventTypes }, { projectId }) {
+      const { key } = checkedEndpoint(endpoint, allow);
+      const types = checkedTypes(eventTypes);
+      const id = newId();
+      const secret = randomBytes(SECRET_BYTES);
+      const sealed = sealer.seal(secret, secretPlace(id, 1));
+      const row = { id, projectId, endpoint, endpointKey: key, eventTypes: types, sealed };
+      const made = await store.createWebhook({ ...row, at: now() }, WEBHOOKS_MAX);
+      return { webhook: { ...toProto(taken(made)), secret: writeSecret(secret) } };
+    },
+
+    async listWebhooks(request, { projectId }) {
+      return readPage(request, (page) => store.listWebhooks({ ...page, projectId }), toProto);
+    },
+
+    async getWebhook({ id }, caller) {
+      const row = await store.getWebhook(wanted(id, caller));
+      if (!row) throw notFound('Webhook', id);
+      return { webhook: toProto(row) };
+    },
+
+    async updateWebhook({ id, endpoint: text, eventTypes }, caller) {
+      const own = wanted(id, caller);
+      if (text === undefined && eventTypes.length === 0) {
+        throw invalidField('endpoint', 'or `eventTypes` must be given.');
+      }
+      const endpoint = text === undefined ? undefined : checkedEndpoint(text, allow);
+      const types = eventTypes.length === 0 ? undefined : checkedTypes(eventTypes);
+      const change = { ...own, endpoint, eventTypes: types, at: now() };
+      const written = await store.updateWebhook(change);
+      if (!written) throw notFound('Webhook', id);
+      return { webhook: toProto(taken(written)) };
+    },
+
+    async deleteWebhook({ id }, caller) {
+      const isDeleted = await store.deleteWebhook({ ...wanted(id, caller), at: now() });
+      if (!isDeleted) throw notFound('Webhook', id);
+      return {};
+    },
+
+    async rotateSecret({ id, revokeImmediately }, caller) {
+      return { secret: await rotate(options, wanted(id, caller), revokeImmediately) };
+    },
+
+    async enableWebhook({ id }, caller) {
+      const row = await store.enableWebhook({ ...wanted(id, caller), at: now() });
+      if (!row) throw notFound('Webhook', id);
+      return { webhook: toProto(row) };
+    },
+
+    ...deliveryViews(store),
+    ...replayHandlers(store, now),
+    ...listenerHandlers(options),
+  };
+}
+
+/** The caller's own; the reference types the id as a UUID, so anything else is malformed. */
+function wanted(id: string, { projectId }: ProjectCaller) {
+  return { id: pathId('id', id), projectId };
+}
+
+/**
+ * Ours: two rotations at once both succeed, one after the other; more than this in one moment is a
+ * mistake.
+ */
+const RACES_MAX = 4;
+
+/**
+ * The new secret as the customer sees it. It is sealed for its sequence number, so a race makes it
+ * again.
+ */
+async function rotate(
+  { store, sealer, now }: Options,
+  own: { id: string; projectId: string },
+  revokeImmediately: boolean,
+): Promise<string> {
+  for (let races = 0; races < RACES_MAX; races += 1) {
+    const seq = await store.nextSecretSeq(own);
+    if (seq === undefined) break;
+    const secret = randomBytes(SECRET_BYTES);
+    const sealed = sealer.seal(secret, secretPlace(own.id, seq));
+    const at = now();
+    const oldExpireAt = revokeImmediately ? at : at + OVERLAP_MS;
+    const added = await store.addSecret({ ...own, seq, sealed, at, oldExpireAt }, SECRETS_MAX);
+    if (added === 'added') return writeSecret(secret);
+    if (added === 'too-many') throw tooManySecrets();
+    if (added === 'missing') break;
+  }
+  if (await store.getWebhook(own))
+    throw new Fault('CORE_UNAVAILABLE', 'Too many rotations at once.');
+  throw notFound('Webhook', own.id);
+}
+
+function tooManySecrets(): Fault {
+  const message = `At most ${SECRETS_MAX} secrets may be live at once; revoke the earlier ones.`;
+  return new Fault('TOO_MANY_SECRETS', message, { max: SECRETS_MAX });
+}
+
+function checkedEndpoint(text: string, allow: BlockList): { text: string; key: string } {
+  const verdict = checkEndpoint(text, allow);
+  if (verdict.ok) return { text, key: verdict.key };
+  const message = `\`endpoint\` must be a public https URL: it ${verdict.problem}.`;
+  throw new Fault('ENDPOINT_NOT_ALLOWED', message, { field: 'endpoint' });
+}
+
+/** Sorted, without repeats. */
+function checkedTypes(types: readonly string[]): string[] {
+  if (types.length === 0) {
+    const message = '`eventTypes` must name at least one event type.';
+    throw new Fault('UNKNOWN_EVENT_TYPE', message, { field: 'eventTypes' });
+  }
+  const known: readonly string[] = EVENT_TYPES;
+  const unknown = types.find((type) => !known.includes(type));
+  if (unknown !== undefined) {
+    const message = `Unknown event type "${unknown.slice(0, 100)}".`;
+    throw new Fault('UNKNOWN_EVENT_TYPE', message, { field: 'eventTypes' });
+  }
+  return [...new Set(types)].sort();
+}
+
+function taken(written: WrittenWebhook): WebhookRow {
+  switch (written.outcome) {
+    case 'written':
+      return must(written.webhook, 'webhook');
+    case 'endpoint-taken':
+      throw new Fault('ENDPOINT_EXISTS', 'This endpoint is already registered.');
+    case 'too-many':
+      throw new Fault('TOO_MANY_WEBHOOKS', `A project has at most ${WEBHOOKS_MAX} webhooks.`, {
+        max: WEBHOOKS_MAX,
+      });
+  }
+}
+
+function toProto(row: WebhookRow): Webhook {
+  return {
+    id: row.id,
+    projectId: row.projectId,
+    endpoint: row.endpoint,
+    eventTypes: row.eventTypes,
+    createdAt: new Date(row.createdAt),
+    updatedAt: new Date(row.updatedAt),
+    status: row.status === 'enabled' ? 'ENABLED' : 'DISABLED',
+    disabledAt: dateOf(row.disabledAt),
+    disabledReason: row.disabledReason ?? undefined,
+    failingSince: dateOf(row.firstFailureAt),
+  };
+}
+
+function dateOf(at: number | null): Date | undefined {
+  return at === null ? undefined : new Date(at);
+}

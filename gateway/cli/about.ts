@@ -1,0 +1,50 @@
+/** Commands about the program itself. */
+import { columns } from '../../proto/common/text-table.ts';
+import { environment } from '../config.ts';
+import type { Command } from './command.ts';
+import { completionScript } from './completion.ts';
+import { shownSettings } from './settings/sources.ts';
+import { version } from './version.ts';
+
+/** `every`: the whole table, this part included, once it is there. */
+export function about(
+  every: () => readonly Command[],
+  flagsOf: (command: Command) => readonly { flags: string }[],
+): readonly Command[] {
+  return [
+    {
+      usage: 'config',
+      says: 'show every setting, its value, and where that came from; secrets are masked',
+      example: 'tabern config --config tabern.json',
+      kind: 'settings',
+      flags: [{ flags: '--json', says: 'print JSON alone' }],
+      run: async (_, { json }) => {
+        const shown = shownSettings(environment());
+        const rows = shown.map(({ name, value, from }) => [name, value, from]);
+        const text = columns(['SETTING', 'VALUE', 'FROM'], rows);
+        process.stdout.write(`${json === true ? JSON.stringify(shown) : text}\n`);
+        return 0;
+      },
+    },
+    {
+      usage: 'version',
+      says: 'print the version',
+      example: 'tabern version',
+      kind: 'local',
+      run: async () => {
+        process.stdout.write(`${version()}\n`);
+        return 0;
+      },
+    },
+    {
+      usage: 'completion <shell>',
+      says: 'print a script that completes commands in bash, zsh or fish',
+      example: 'eval "$(tabern completion bash)"',
+      kind: 'local',
+      run: async ([shell = '']) => {
+        process.stdout.write(completionScript(shell, every(), flagsOf));
+        return 0;
+      },
+    },
+  ];
+}

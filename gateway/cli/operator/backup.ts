@@ -1,0 +1,140 @@
+/**
+ * `tabern backup FILE`: all that is stored, as one tar. A core that runs makes it; where none runs,
+ * the data directory is read as it lies. The file has its name only once it is whole and on disk.
+ */
+import { randomUUID } from 'node:crypto';
+import { createWriteStream, existsSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Readable, type Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createZstdCompress } from 'node:zlib';
+import { syncDirectory } from '../../../proto/common/durable.ts';
+import type { Env } from '../../../proto/common/env.ts';
+import { EXIT, Exit, endedBySignal } from '../../process/exit-codes.ts';
+import type { Given } from '../command.ts';
+import { isUnreachable, placeOf, withCore } from './core-client.ts';
+import { openProgress, print, say } from './terminal.ts';
+
+/** Ours: a day is enough for any disk. */
+const TIMEOUT_MS = 86_400_000;
+
+type Part = { totalBytes: number; missing: string[] } | Buffer;
+export type Offline = (
+  dataDir: string,
+  options: { withMasterKey: boolean; signal: AbortSignal },
+) => AsyncGenerator<Part>;
+
+export async function backup(
+  file: string,
+  given: Given,
+  { env, offline }: { env: Env; offline: Offline },
+): Promise<number> {
+  const path = resolve(file);
+  const withMasterKey = given['withKeys'] === true;
+  const aside = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
+  const isPacked = path.endsWith('.zst');
+  const { dataDir, address } = placeOf(given, env);
+  const signal = endedBySignal('no backup was written');
+  const target = { aside, isPacked, signal };
+  let hasBegun = false;
+  try {
+    const { bytes, missing } = await withCore(given, env, ({ operators, call }) => {
+      const options = { ...call, timeoutMs: TIMEOUT_MS, signal };
+      const parts = operators.createBackup({ withMasterKey }, options);
+      const begun = () => {
+        hasBegun = true;
+      };
+      return write(ofCore(parts, begun), target);
+    }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (!isUnreachable(error)) throw error;
+      if (hasBegun) {
+        throw new Exit(EXIT.port, 'the service ended before the backup: take it again', error);
+      }
+      // A core elsewhere has another data directory, and its backup was asked for.
+      if (address !== `unix:${dataDir}/core.sock` || !existsSync(dataDir)) throw error;
+      say(`no core runs on ${dataDir}: reading it as it lies`);
+      return write(offline(dataDir, { withMasterKey, signal }), target);
+    });
+    signal.throwIfAborted();
+    await rename(aside, path);
+    syncDirectory(dirname(path));
+    report({ path, bytes, missing, withMasterKey }, given);
+    return missing.length === 0 ? 0 : EXIT.failed;
+  } catch (error) {
+    signal.throwIfAborted(); // whatever that broke
+    throw error;
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+async function* ofCore(
+  parts: AsyncIterable<{ part?: { $case: string; value: unknown } | undefined }>,
+  begun: () => void,
+): AsyncGenerator<Part> {
+  for await (const { part } of parts) {
+    begun();
+    if (part) yield part.value as Part; // as the contract has it: the start, then chunks
+  }
+}
+
+type Target = { aside: string; isPacked: boolean; signal: AbortSignal };
+
+/** Ends its source, too, before it resolves or rejects. */
+async function write(parts: AsyncGenerator<Part>, target: Target) {
+  try {
+    return await writeAll(parts, target);
+  } finally {
+    await parts.return(undefined);
+  }
+}
+
+async function writeAll(parts: AsyncGenerator<Part>, { aside, isPacked, signal }: Target) {
+  const first = await parts.next();
+  if (first.done || Buffer.isBuffer(first.value)) throw new Error('a backup without a start');
+  const { totalBytes, missing } = first.value as Exclude<Part, Buffer>;
+  const progress = openProgress('backed up', totalBytes);
+  const counted = async function* () {
+    for await (const part of parts) {
+      const chunk = part as Buffer;
+      progress.add(chunk.length);
+      yield chunk;
+    }
+  };
+  const packed: Transform[] = isPacked ? [createZstdCompress()] : [];
+  const target = createWriteStream(aside, { flags: 'wx', mode: 0o600, flush: true });
+  try {
+    await pipeline([Readable.from(counted()), ...packed, target], { signal });
+  } catch (error) {
+    throw diskExit(error, aside) ?? error;
+  } finally {
+    progress.end();
+  }
+  return { bytes: totalBytes, missing };
+}
+
+function diskExit(error: unknown, path: string): Exit | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC') {
+    return new Exit(EXIT.failed, `the disk of ${dirname(path)} is full: write elsewhere`, error);
+  }
+  if (code === 'EACCES' || code === 'ENOENT' || code === 'EROFS') {
+    return new Exit(EXIT.config, `cannot write into ${dirname(path)} (${code})`, error);
+  }
+  return undefined;
+}
+
+function report(
+  done: { path: string; bytes: number; missing: string[]; withMasterKey: boolean },
+  given: Given,
+): void {
+  for (const id of done.missing) {
+    say(`warning: the file of blob ${id} is not there, or not whole; what needs it fails`);
+  }
+  if (!done.withMasterKey) {
+    say('the master key is not in it: keep <data>/keys/master.key elsewhere, or use --with-keys');
+  }
+  print(given['json'] === true ? JSON.stringify(done) : done.path);
+}

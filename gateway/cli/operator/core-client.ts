@@ -1,0 +1,90 @@
+/**
+ * Core as its operator calls it: over its socket, with the operator's token. Both lie in the data
+ * directory, so whoever can read that is the operator; elsewhere they are options.
+ */
+import { join, resolve } from 'node:path';
+import { readToken } from '../../../proto/common/durable.ts';
+import { ConfigError, type Env, text } from '../../../proto/common/env.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
+import { Channel } from '../../../proto/rpc/remote.ts';
+import { type Clients, remoteClients } from '../../../proto/rpc/services.ts';
+import { EXIT, Exit } from '../../process/exit-codes.ts';
+import type { Given } from '../command.ts';
+
+export type OperatedCore = { operators: Clients['operators']; call: CallOptions };
+
+export type Place = { dataDir: string; address: string };
+
+/** An option wins over its variable. */
+export function placeOf(given: Given, env: Env): Place {
+  const { data, core } = given;
+  const dataDir = resolve(typeof data === 'string' ? data : (text(env, 'TABERN_DATA') ?? DATA));
+  const address = typeof core === 'string' ? core : text(env, 'TABERN_CORE');
+  return { dataDir, address: address ?? `unix:${dataDir}/core.sock` };
+}
+
+const DATA = 'tabern_data';
+
+/** Throws Exit with what to do when core cannot be reached, or refuses. */
+export async function withCore<T>(
+  given: Given,
+  env: Env,
+  work: (core: OperatedCore) => Promise<T>,
+): Promise<T> {
+  const place = placeOf(given, env);
+  const token = tokenOf(place, env);
+  using channel = new Channel(place.address);
+  const { operators } = remoteClients(channel);
+  try {
+    return await work({ operators, call: { metadata: { authorization: `Bearer ${token}` } } });
+  } catch (error) {
+    if (error instanceof Fault) throw exitOf(error, place);
+    throw error;
+  }
+}
+
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof Exit && error.code === EXIT.port;
+}
+
+function tokenOf({ dataDir }: Place, env: Env): string {
+  const given = text(env, 'TABERN_OPERATOR_TOKEN');
+  if (given !== undefined) return given;
+  const path = join(dataDir, 'keys', 'operator.token');
+  try {
+    return readToken(path);
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EACCES') {
+      const why = `you may not read ${path}: run this as the user of the service`;
+      throw new Exit(EXIT.config, why, cause);
+    }
+    const why = `there is no ${path}: name the data directory by --data, or start the service once`;
+    throw new Exit(EXIT.port, why, cause);
+  }
+}
+
+function exitOf(fault: Fault, { address }: Place): Exit {
+  switch (fault.reason) {
+    case 'CORE_UNAVAILABLE':
+    case 'DEADLINE':
+      return new Exit(
+        EXIT.port,
+        `core cannot be reached at ${address}: is the service running? --data and --core say where`,
+        fault,
+      );
+    case 'API_KEY_INVALID':
+    case 'TOKEN_REQUIRED':
+      return new Exit(
+        EXIT.failed,
+        "core refused the operator's token: set TABERN_OPERATOR_TOKEN, or --data, to core's own",
+        fault,
+      );
+    case 'NOT_IMPLEMENTED':
+      return new Exit(EXIT.failed, 'core is older than this command: upgrade the service', fault);
+    default:
+      return new Exit(EXIT.failed, fault.message, fault);
+  }
+}

@@ -1,0 +1,125 @@
+/** `tabern projects`: made, listed, limited and counted by the operator. */
+
+import { ConfigError, type Env } from '../../../proto/common/env.ts';
+import { columns } from '../../../proto/common/text-table.ts';
+import type { OperatedProject, ProjectLimits } from '../../../proto/gen/tabern/v1/operators.pb.ts';
+import type { StorageQuota } from '../../../proto/gen/tabern/v1/projects.pb.ts';
+import { notFound } from '../../../proto/rpc/errors.ts';
+import type { Given } from '../command.ts';
+import { withCore } from './core-client.ts';
+import { print, say } from './terminal.ts';
+
+const MIB = 1 << 20;
+const LIMIT_NAMES = [
+  ...(['sessions', 'invocations', 'queue', 'contexts'] as const),
+  ...(['contextMib', 'downloadMib', 'recordingMib', 'uploadMib', 'logMib'] as const),
+] satisfies (keyof ProjectLimits)[];
+
+export async function createProject(name: string, given: Given, env: Env): Promise<number> {
+  const limits = limitsOf(given);
+  const { project } = await withCore(given, env, ({ operators, call }) =>
+    operators.createProject({ name, limits }, call),
+  );
+  if (given['json'] === true) print(JSON.stringify(shown(project)));
+  else {
+    print(project?.project?.id ?? '');
+    say(`project ${name} is made; \`tabern keys create ${name}\` makes a key for it`);
+  }
+  return 0;
+}
+
+export async function listProjects(given: Given, env: Env): Promise<number> {
+  const projects = await all(given, env);
+  if (given['json'] === true) print(JSON.stringify(projects.map(shown)));
+  else {
+    const rows = projects.map((one) => [
+      ...[one.project?.id, one.project?.name],
+      `${one.sessions} of ${one.limits?.sessions}`,
+      `${one.invocations} of ${one.limits?.invocations}`,
+      `${one.queued} of ${one.limits?.queue}`,
+    ]);
+    print(columns(['ID', 'NAME', 'SESSIONS', 'INVOCATIONS', 'QUEUED'], rows));
+  }
+  return 0;
+}
+
+/** Without an option it shows them. */
+export async function limitProject(project: string, given: Given, env: Env): Promise<number> {
+  const limits = limitsOf(given);
+  const isChange = Object.values(limits).some((value) => value !== undefined);
+  const one = isChange
+    ? await withCore(given, env, async ({ operators, call }) => {
+        return (await operators.setProjectLimits({ project, limits }, call)).project;
+      })
+    : await find(project, given, env);
+  if (given['json'] === true) print(JSON.stringify(shown(one)));
+  else {
+    print(columns(['LIMIT', 'VALUE'], Object.entries(one?.limits ?? {})));
+  }
+  return 0;
+}
+
+export async function usageOfProject(project: string, given: Given, env: Env): Promise<number> {
+  const one = await find(project, given, env);
+  const { browserMinutes, proxyBytes, sessions, invocations, queued } = one;
+  if (given['json'] === true) print(JSON.stringify(shown(one)));
+  else {
+    const { storage } = one;
+    const mib = ({ used, limit }: StorageQuota = { used: 0, limit: 0 }): string =>
+      `${(used / MIB).toFixed(1)} of ${limit / MIB}`;
+    const rows = Object.entries({
+      'browser minutes': browserMinutes,
+      'proxy MiB': (proxyBytes / MIB).toFixed(1),
+      'sessions now': sessions,
+      'invocations now': invocations,
+      'invocations that wait': queued,
+      contexts: `${storage?.contexts?.used} of ${storage?.contexts?.limit}`,
+      'context MiB': mib(storage?.contextBytes),
+      'download MiB': mib(storage?.downloadBytes),
+      'recording MiB': mib(storage?.recordingBytes),
+      'upload MiB': mib(storage?.uploadBytes),
+      'log MiB': mib(storage?.logBytes),
+    });
+    print(columns(['USED', 'AMOUNT'], rows));
+  }
+  return 0;
+}
+
+function all(given: Given, env: Env): Promise<OperatedProject[]> {
+  return withCore(given, env, async ({ operators, call }) => {
+    return (await operators.listAllProjects({}, call)).projects;
+  });
+}
+
+function find(wanted: string, given: Given, env: Env): Promise<OperatedProject> {
+  return withCore(given, env, async ({ operators, call }) => {
+    const { projects } = await operators.listAllProjects({}, call);
+    const found = projects.find(
+      ({ project }) => project?.id === wanted || project?.name === wanted,
+    );
+    if (!found) throw notFound('Project', wanted);
+    return found;
+  });
+}
+
+function limitsOf(given: Given): ProjectLimits {
+  const limits: ProjectLimits = {};
+  for (const name of LIMIT_NAMES) {
+    const value = given[name];
+    if (value === undefined) continue;
+    if (typeof value !== 'string' || !/^\d{1,9}$/.test(value)) {
+      const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+      throw new ConfigError(`--${flag} must be a whole number`);
+    }
+    limits[name] = Number(value);
+  }
+  return limits;
+}
+
+function shown(one: OperatedProject | undefined) {
+  const { project, limits, sessions, invocations, queued } = one ?? {};
+  const { id, name, createdAt } = project ?? {};
+  const usage = { browserMinutes: one?.browserMinutes, proxyBytes: one?.proxyBytes };
+  const storage = one?.storage;
+  return { id, name, createdAt, limits, now: { sessions, invocations, queued }, usage, storage };
+}

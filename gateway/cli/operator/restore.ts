@@ -1,0 +1,76 @@
+/** `tabern restore FILE`: a data directory from a backup, where there is none yet. */
+import { createReadStream, readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline, Readable } from 'node:stream';
+import { createZstdDecompress } from 'node:zlib';
+import { ConfigError, type Env } from '../../../proto/common/env.ts';
+import { endedBySignal } from '../../process/exit-codes.ts';
+import type { Given } from '../command.ts';
+import { placeOf } from './core-client.ts';
+import { openProgress, print, say } from './terminal.ts';
+
+export type Restore = (options: {
+  bytes: AsyncIterable<Buffer>;
+  dataDir: string;
+  masterKey?: string | undefined;
+  signal: AbortSignal;
+}) => Promise<{
+  manifest: { createdAt: string; blobs: number; missing: string[] };
+  hasMasterKey: boolean;
+}>;
+
+export async function restore(
+  file: string,
+  given: Given,
+  { env, restoreBackup }: { env: Env; restoreBackup: Restore },
+): Promise<number> {
+  const { dataDir } = placeOf(given, env);
+  const masterKey = keyOf(given['masterKey']);
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFile()) throw new ConfigError(`there is no file ${file}`);
+  const signal = endedBySignal('nothing was restored');
+  const progress = openProgress('read', found.size);
+  const read = async function* () {
+    for await (const chunk of createReadStream(file)) {
+      progress.add(chunk.length);
+      yield chunk as Buffer;
+    }
+  };
+  const bytes = file.endsWith('.zst') ? unpacked(read()) : read();
+  const wanted = { bytes, dataDir, masterKey, signal };
+  const { manifest, hasMasterKey } = await restoreBackup(wanted).finally(progress.end);
+  const { createdAt, blobs, missing } = manifest;
+  if (given['json'] === true) {
+    print(JSON.stringify({ dataDir, createdAt, blobs, missing, hasMasterKey }));
+  } else {
+    print(dataDir);
+    say(`as of ${createdAt}; every byte of the backup is as it was`);
+  }
+  for (const id of missing) say(`warning: blob ${id} was not in the backup; what needs it fails`);
+  if (!hasMasterKey) {
+    say(
+      `put the master key at ${join(dataDir, 'keys', 'master.key')} before you start the service`,
+    );
+  }
+  return 0;
+}
+
+async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  // an error of either is the stream's, where it is read
+  const stream = pipeline(Readable.from(bytes), createZstdDecompress(), () => undefined);
+  try {
+    for await (const chunk of stream) yield chunk as Buffer;
+  } catch (cause) {
+    throw new ConfigError('this is not a whole backup: it does not unpack', { cause });
+  }
+}
+
+function keyOf(path: string | boolean | undefined): string | undefined {
+  if (typeof path !== 'string') return undefined;
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigError(`--master-key: cannot read ${path}`, { cause });
+  }
+}

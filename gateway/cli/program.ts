@@ -1,0 +1,83 @@
+/** The command table as a parser, with its help. */
+import { Command as Parser } from 'commander';
+import { environment } from '../config.ts';
+import type { Command } from './command.ts';
+import { flagsOf, settingsOf } from './flags.ts';
+import { applySettings } from './settings/sources.ts';
+import { GROUPS, SECTIONS } from './table.ts';
+import { version } from './version.ts';
+
+const EXIT_CODES = `
+Exit codes:
+  0 done  1 refused or failed  2 wrong call or setting
+  69 the port is taken, or core cannot be reached
+  70 the storage failed  75 another tabern runs on the data directory
+  78 the machine lacks something, such as a sandbox or a Chrome`;
+
+/** Runs the command that the words name; gives its exit code. Throws what the command throws. */
+export async function runProgram(argv: readonly string[]): Promise<number> {
+  let code = 0;
+  const program = parser((ended) => {
+    code = ended;
+  });
+  await program.parseAsync(argv, { from: 'user' });
+  return code;
+}
+
+/** `over` is told the exit code of the command that ran. */
+export function parser(over: (code: number) => void): Parser {
+  const program = new Parser('tabern')
+    .description('Remote browser sessions, published functions and signed webhooks.')
+    .version(version(), '-v, --version')
+    .showHelpAfterError('`--help` behind a command shows how to call it')
+    .exitOverride()
+    .addHelpText('after', `${exampleOf('tabern serve --port 8080')}\n${EXIT_CODES}`);
+  const groups = new Map<string, Parser>();
+  for (const { heading, commands } of SECTIONS) {
+    for (const command of commands) {
+      const parent = groupOf(command, { program, groups, heading });
+      const made = added(parent, command, over);
+      if (parent === program) made.helpGroup(heading);
+    }
+  }
+  return program;
+}
+
+type Groups = { program: Parser; groups: Map<string, Parser>; heading: string };
+
+/** The parser of all words but the last; its first command is its example. */
+function groupOf({ usage, example }: Command, { program, groups, heading }: Groups): Parser {
+  const words = wordsOf(usage).slice(0, -1);
+  const name = words.join(' ');
+  if (name === '') return program;
+  const known = groups.get(name);
+  if (known) return known;
+  const { says = '', alias } = GROUPS[name] ?? {};
+  const group = program.command(name).description(says).helpGroup(heading);
+  group.addHelpText('after', exampleOf(example));
+  if (alias !== undefined) group.alias(alias);
+  groups.set(name, group);
+  return group;
+}
+
+function added(parent: Parser, command: Command, over: (code: number) => void): Parser {
+  const words = wordsOf(command.usage);
+  const own = command.usage.split(' ').slice(words.length - 1);
+  const made = parent.command(own.join(' ')).description(command.says);
+  for (const flag of flagsOf(command)) made.option(flag.flags, flag.says, flag.default);
+  made.addHelpText('after', exampleOf(command.example));
+  made.action(async () => {
+    applySettings(made.opts(), settingsOf(command), environment());
+    over(await command.run(made.args, made.opts()));
+  });
+  return made;
+}
+
+function exampleOf(line: string): string {
+  return `\nExample:\n  ${line}`;
+}
+
+/** The words before the arguments. */
+export function wordsOf(usage: string): string[] {
+  return usage.split(' ').filter((word) => !/^[<[]/.test(word));
+}

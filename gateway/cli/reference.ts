@@ -1,0 +1,37 @@
+/** The command table and the settings as parts of README.md, between their marks. */
+import { SETTINGS } from './settings/settings.ts';
+import { SECTIONS } from './table.ts';
+
+/** The text with both parts as they are now. Throws when a mark is missing. */
+export function withReference(readme: string): string {
+  return between(between(readme, 'commands', commands()), 'options', options());
+}
+
+function commands(): string {
+  return SECTIONS.map(({ heading, commands }) => {
+    const rows = commands.map(({ usage, says }) => `| \`tabern ${cell(usage)}\` | ${cell(says)} |`);
+    return [`| ${heading.replace(':', '')} | |`, '| --- | --- |', ...rows].join('\n');
+  }).join('\n\n');
+}
+
+function options(): string {
+  const rows = SETTINGS.map(({ name, says, default: value, isSecret }) => {
+    const fallback = value === undefined ? '' : `\`${value}\``;
+    const note = isSecret ? ' (secret)' : '';
+    return `| \`TABERN_${name}\` | ${fallback} | ${cell(says)}${note} |`;
+  });
+  return ['| option | default | what it is |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** A bar would end the cell; what stands in angle brackets would be HTML. */
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replace(/(?:unix:)?<data>[^;,\s]*/g, '`$&`');
+}
+
+function between(text: string, name: string, part: string): string {
+  const [start, end] = [`<!-- ${name}: npm run reference -->`, `<!-- /${name} -->`];
+  const from = text.indexOf(start);
+  const to = text.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`README.md has no ${start} ... ${end}`);
+  return `${text.slice(0, from + start.length)}\n\n${part}\n\n${text.slice(to)}`;
+}

@@ -1,0 +1,60 @@
+/** What a service prints on stdout once it is ready: its address, and how to begin. */
+import { existsSync } from 'node:fs';
+import { relative } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Clients } from '../../../proto/rpc/services.ts';
+
+type First = { projectId: string; apiKey: string; isPreset: boolean };
+
+/** In milliseconds: between two looks at a start. Ours. */
+const POLL_MS = 100;
+const CHECK_TIMEOUT_MS = 2_000;
+const LAUNCHER = fileURLToPath(new URL('../../tabern.js', import.meta.url));
+
+/** Settles when what GET /readyz looks at is well; false when `signal` aborts before. */
+export async function ready(
+  { health }: Pick<Clients, 'health'>,
+  { gatewayToken, signal }: { gatewayToken: string; signal: AbortSignal },
+): Promise<boolean> {
+  const metadata = { authorization: `Bearer ${gatewayToken}` };
+  while (!signal.aborted) {
+    const asked = health.checkHealth({}, { metadata, timeoutMs: CHECK_TIMEOUT_MS });
+    const checks = await asked.then(
+      (answer) => answer.checks,
+      () => undefined,
+    );
+    if (checks?.every(({ fault }) => fault === '')) return true;
+    await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return false;
+}
+
+/** All that a person needs to begin, until the key was used; later the address alone. */
+export function announce(address: string, first: First | undefined): void {
+  if (first === undefined) {
+    process.stdout.write(`${address}\n`);
+    return;
+  }
+  // a key that the operator chose is not printed
+  const key = first.isPreset ? '$TABERN_API_KEY' : first.apiKey;
+  const note = first.isPreset ? 'the one you set' : 'shown until it is used: keep it';
+  const tryIt = `Try it:
+
+  TABERN_API_KEY=${key} TABERN_BASE_URL=${address} ${command()} try
+
+`;
+  process.stdout.write(`tabern is ready.
+
+  base URL    ${address}
+  project id  ${first.projectId}
+  API key     ${key}   (${note})
+
+${address.startsWith('http') ? tryIt : ''}`);
+}
+
+/** How this program is called from here. */
+function command(): string {
+  if (process.argv0 === 'tabern') return 'tabern'; // the single executable
+  return existsSync(LAUNCHER) ? `node ${relative(process.cwd(), LAUNCHER)}` : 'npx tabern';
+}

@@ -1,0 +1,139 @@
+/**
+ * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that
+ * aborts when the client leaves. Whether the key is good is core's to say; a request that fails
+ * here before core was asked has its key checked first, so that a stranger learns nothing but 401
+ * (spec/errors.md rule 5). So has one whose body is large, before it is read.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { JsonValue } from '@bufbuild/protobuf';
+import type { Middleware } from 'koa';
+import { isTraceparent } from '../../proto/common/tracing.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from '../config.ts';
+
+/**
+ * X-BB-API-Key is what clients published for the reference interface send. Source: reference.md
+ * 3.1.
+ */
+const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
+/** RFC 6750 2.1; core takes it in the metadata `authorization`. */
+const BEARER = /^Bearer[ \t]+(\S+)[ \t]*$/i;
+/** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
+const KEY = /^[\x21-\x7e]{1,4096}$/;
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** What the middlewares of one request share. */
+export type State = {
+  requestId: string;
+  /** Of the request's own span, when spans are made; else the client's stands. */
+  traceparent?: string | undefined;
+  /**
+   * How to call core for this request; `timeoutMs` beside the usual deadline for what takes longer.
+   * Only under /v1.
+   */
+  call?: (timeoutMs?: number) => CallOptions;
+  /** What a route of the contract answers, before it is written. */
+  answer?: JsonValue;
+  /** Of a request with a large body: the project of its key. */
+  projectId?: string;
+};
+
+/** The client's request id when it is one, else a new one. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** Everything under /v1 needs a key; everything else has none. */
+export function auth(clients: Clients): Middleware<State> {
+  return async (ctx, next) => {
+    if (ctx.path !== '/v1' && !ctx.path.startsWith('/v1/')) return next();
+    const metadata = callMetadata(ctx.req, ctx.state);
+    const deadline = performance.now() + REQUEST_TIMEOUT_MS;
+    const signal = goneSignal(ctx.res);
+    let asked = false;
+    ctx.state.call = (timeoutMs) => {
+      asked = true;
+      return { metadata, signal, timeoutMs: timeoutMs ?? leftOf(deadline) };
+    };
+    // No stranger makes us keep, or take in, more than a little; a project no more than its share.
+    if (isLarge(ctx.req)) {
+      const { projects } = await clients.projects.listProjects({}, ctx.state.call());
+      ctx.state.projectId = projects[0]?.id ?? '';
+    }
+    try {
+      await next();
+    } catch (error) {
+      if (!asked && error instanceof Fault && !signal.aborted) {
+        await clients.projects.listProjects({}, ctx.state.call());
+      }
+      throw error;
+    }
+  };
+}
+
+/** What a call carries of its request. `key`: one that stands elsewhere than in a header. */
+export function callMetadata(
+  request: IncomingMessage,
+  {
+    requestId,
+    key,
+    traceparent = traceparentOf(request),
+  }: { requestId: string; key?: string | undefined; traceparent?: string | undefined },
+): Record<string, string> {
+  return {
+    'x-svc-api-key': key === undefined ? keyOf(request) : checkedKey(key),
+    'x-request-id': requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
+  };
+}
+
+/** The client's, when it is one. */
+export function traceparentOf({ headers }: IncomingMessage): string | undefined {
+  const { traceparent } = headers;
+  return isTraceparent(traceparent) ? traceparent : undefined;
+}
+
+/**
+ * The key. Ours: its headers may stand side by side when they agree; one header given twice is
+ * refused. An Authorization of another scheme is a proxy's, and none of ours.
+ */
+function keyOf(request: IncomingMessage): string {
+  const bearers = (request.headersDistinct['authorization'] ?? []).flatMap(
+    (text) => BEARER.exec(text)?.[1] ?? [],
+  );
+  const given = [...KEY_HEADERS.map((name) => request.headersDistinct[name] ?? []), bearers];
+  const keys = new Set(given.flat());
+  const [key] = keys;
+  if (!key || keys.size > 1 || given.some((values) => values.length > 1)) {
+    throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
+  }
+  return checkedKey(key);
+}
+
+function checkedKey(key: string): string {
+  if (!KEY.test(key)) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
+  return key;
+}
+
+function isLarge({ headers }: IncomingMessage): boolean {
+  const length = Number(headers['content-length'] ?? 0);
+  return headers['transfer-encoding'] !== undefined || length > BODY_UNKEYED_MAX_BYTES;
+}
+
+/** Aborts when the connection closes before the answer is out. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+/** In whole milliseconds, one at least. */
+function leftOf(deadline: number): number {
+  return Math.max(1, Math.floor(deadline - performance.now()));
+}

@@ -1,0 +1,140 @@
+/**
+ * Reads a JSON body: bounded in bytes, time and depth; refuses what would change on its way through
+ * us. An empty body is `{}` whatever its content type, because published clients send
+ * `application/json` with length 0 (reference.md 3.2).
+ */
+import type { IncomingMessage } from 'node:http';
+import { Fault } from '../../proto/rpc/errors.ts';
+import { openShares } from '../../proto/sharing/shares.ts';
+import { BODIES_MAX_BYTES, BODY_MAX_BYTES, JSON_DEPTH_MAX, REQUEST_TIMEOUT_MS } from '../config.ts';
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
+
+/** Memory for the bodies that are still arriving. */
+const arriving = openShares(BODIES_MAX_BYTES);
+
+type Reading = {
+  /** Whose share of the memory the body takes; undefined for a body that takes none. */
+  projectId?: string | undefined;
+  timeoutMs?: number;
+};
+
+/**
+ * The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON, REQUEST_TIMEOUT,
+ * or CONCURRENCY_LIMIT when too much of one project arrives at once.
+ */
+export async function readJson(request: IncomingMessage, reading: Reading = {}): Promise<Json> {
+  if (hasBody(request) && !isJson(request)) {
+    throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json.');
+  }
+  const bytes = await readBytes(request, reading);
+  if (bytes.length === 0) return {};
+  if (!isJson(request)) {
+    throw new Fault('UNSUPPORTED_MEDIA_TYPE', 'Content-Type must be application/json.');
+  }
+  return parseJson(bytes);
+}
+
+/** Bytes of JSON text as a value. Throws MALFORMED_JSON. */
+export function parseJson(bytes: Uint8Array): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw malformed('Body is not valid JSON.', cause);
+  }
+  checkTree(value, 1);
+  return value;
+}
+
+/**
+ * Refuses a body that says it is too large before anything else is looked at (spec/errors.md rule
+ * 5).
+ */
+export function checkDeclaredSize(request: IncomingMessage, maxBytes: number): void {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+}
+
+/** The Fault of a body over its limit. */
+export function tooLarge(maxBytes: number): Fault {
+  const limit = `${Math.floor(maxBytes / (1024 * 1024))} MiB`;
+  return new Fault('BODY_TOO_LARGE', `The body must not exceed ${limit}.`, {
+    limitBytes: maxBytes,
+  });
+}
+
+async function readBytes(
+  request: IncomingMessage,
+  { projectId, timeoutMs = REQUEST_TIMEOUT_MS }: Reading,
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let acquired = 0;
+  const acquire = (bytes: number): boolean => {
+    if (projectId === undefined) return true;
+    if (!arriving.acquire(projectId, bytes)) return false;
+    acquired += bytes;
+    return true;
+  };
+  const busy = new Fault(
+    'CONCURRENCY_LIMIT',
+    'Too many request bodies of this project are still arriving. Retry the request.',
+  );
+  const slow = new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.');
+  const timer = setTimeout(() => stop(slow), timeoutMs);
+  let stop: (fault: Fault) => void = () => {};
+  try {
+    return await new Promise<Buffer>((resolve, reject) => {
+      stop = reject;
+      request.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > BODY_MAX_BYTES) reject(tooLarge(BODY_MAX_BYTES));
+        else if (!acquire(chunk.length)) reject(busy);
+        else chunks.push(chunk);
+      });
+      request.on('end', () => resolve(Buffer.concat(chunks)));
+      request.on('error', () => reject(new Fault('CANCELLED', 'The client left.')));
+    });
+  } finally {
+    clearTimeout(timer);
+    if (projectId !== undefined) arriving.release(projectId, acquired);
+    request.removeAllListeners('data');
+    // What is still to come is dropped; gateway/app.ts ends the connection when it goes on.
+    request.resume();
+  }
+}
+
+/**
+ * Numbers that JSON cannot give back, half surrogate pairs, and keys that reach for an object's
+ * prototype would be stored as something else than was sent.
+ */
+function checkTree(value: Json, depth: number): void {
+  if (depth > JSON_DEPTH_MAX) throw malformed('Body is not valid JSON.');
+  if (typeof value === 'string' && !value.isWellFormed()) {
+    throw malformed('Body holds text that is not valid Unicode.');
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw malformed('Body holds a number that is out of range.');
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '__proto__' || !key.isWellFormed()) throw malformed('Body is not valid JSON.');
+    checkTree(member, depth + 1);
+  }
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  return coding === undefined && length !== undefined && Number(length) > 0;
+}
+
+function isJson(request: IncomingMessage): boolean {
+  const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = request.headers;
+  return JSON_TYPE.test(type) && coding === 'identity';
+}
+
+function malformed(message: string, cause?: unknown): Fault {
+  return new Fault('MALFORMED_JSON', message, {}, cause);
+}

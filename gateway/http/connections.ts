@@ -1,0 +1,36 @@
+/**
+ * Connections of all clients, in shares by the network that they come from: one client that opens
+ * all it can leaves room for another. A reverse proxy in front is one such client: it has half.
+ */
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { openShares } from '../../proto/sharing/shares.ts';
+
+/** Groups of an IPv6 address that name a network: /64 is what one host gets (RFC 4291 2.5.4). */
+const NETWORK_GROUPS = 4;
+
+/** Closes what comes past its network's share of `max` before a byte of it is read. */
+export function shareConnections(server: Server, max: number): void {
+  const shares = openShares(max);
+  server.maxConnections = max;
+  server.on('connection', (socket: Socket) => {
+    const network = networkOf(socket.remoteAddress ?? '');
+    if (!shares.acquire(network, 1)) {
+      socket.destroy();
+      return;
+    }
+    socket.once('close', () => shares.release(network, 1));
+  });
+}
+
+/** An IPv4 address, or the /64 of an IPv6 address. */
+export function networkOf(address: string): string {
+  const [, mapped] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];
+  if (mapped !== undefined) return mapped;
+  if (!address.includes(':')) return address;
+  const [head = '', tail = ''] = address.replace(/%.*$/, '').split('::');
+  const groups = (part: string) => (part === '' ? [] : part.split(':'));
+  const zeros = Math.max(0, 8 - groups(head).length - groups(tail).length);
+  const all = [...groups(head), ...Array<string>(zeros).fill('0'), ...groups(tail)];
+  return all.slice(0, NETWORK_GROUPS).join(':');
+}

@@ -1,0 +1,35 @@
+/**
+ * Requests that wait: a field `wait` of a request is the seconds that its answer may take beyond
+ * the usual. A gateway that closes holds nobody up: what still waits is asked again without, and
+ * answered with what is there.
+ */
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import { REQUEST_TIMEOUT_MS, WAIT_MAX_S } from '../config.ts';
+
+type Wanted = Readonly<Record<string, unknown>>;
+
+/** The answer to `send(request)`. Only what changes nothing may have a field `wait`. */
+export async function waiting<R extends Wanted, A>(
+  request: R,
+  wanted: {
+    send(request: R, options: CallOptions): Promise<A>;
+    options(timeoutMs?: number): CallOptions;
+    /** Aborts when the gateway closes. */
+    draining: AbortSignal;
+  },
+): Promise<A> {
+  const { send, options, draining } = wanted;
+  const { wait } = request;
+  if (typeof wait !== 'number' || wait === 0) return send(request, options());
+  const limited = options(REQUEST_TIMEOUT_MS + Math.min(wait, WAIT_MAX_S) * 1_000);
+  const gone = limited.signal;
+  const signal = gone ? AbortSignal.any([gone, draining]) : draining;
+  try {
+    return await send(request, { ...limited, signal });
+  } catch (error) {
+    const isCut = error instanceof Fault && error.reason === 'CANCELLED';
+    if (!isCut || !draining.aborted || gone?.aborted) throw error;
+    return send({ ...request, wait: 0 }, options());
+  }
+}

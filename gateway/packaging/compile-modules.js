@@ -1,0 +1,34 @@
+/**
+ * The last step of an installation: compiles what a start needs (gateway/modules.js), so that the
+ * first
+ * start is like all later ones. Prints the version, as the command table is compiled by its use.
+ */
+import '../web/docs/copy.js';
+import { keepModules } from '../modules.js';
+
+const ROLES = [
+  'gateway/cli/roles/serve.ts',
+  'gateway/cli/roles/gateway.ts',
+  'core/main.ts',
+  'runner/main.ts',
+];
+const THREADS = [
+  'core/store/sqlite/thread.ts',
+  'core/functions/validator-thread.ts',
+  'core/contexts/key-thread.ts',
+  'gateway/webhooks/sender-thread.ts',
+  'runner/leases/lease-thread.ts',
+];
+
+// a Node that is too old for them is replaced by gateway/tabern.js
+if (process.features.typescript) await compile();
+
+async function compile() {
+  const load = (path) => import(new URL(`../../${path}`, import.meta.url));
+  keepModules();
+  for (const path of ROLES) await load(path);
+  // compiled before it refuses to run outside a thread
+  for (const path of THREADS) await load(path).catch(() => undefined);
+  process.argv.splice(2, Number.POSITIVE_INFINITY, 'version');
+  await load('gateway/tabern.js');
+}

@@ -1,0 +1,76 @@
+/**
+ * JSON that passes as text. The contract marks fields that hold the text of another field's JSON
+ * (`json_text_of`): REST shows and reads that other field, and no value is made of megabytes of a
+ * handler's result. Pure.
+ */
+import {
+  type DescExtension,
+  type DescField,
+  type DescMessage,
+  getOption,
+  type JsonValue,
+} from '@bufbuild/protobuf';
+import { must } from '../../proto/common/must.ts';
+import { invalidField } from '../../proto/rpc/errors.ts';
+import type { JsonObject } from './json-validation.ts';
+
+/** The option's number. Source: rest.proto. */
+const JSON_TEXT_OF = 51_751;
+
+/** By JSON name: the field whose text a field holds, or those of the message below it. */
+export type JsonTexts = ReadonlyMap<string, string | JsonTexts>;
+
+export function jsonTextsOf({ fields }: DescMessage, option: DescExtension): JsonTexts | undefined {
+  const found = fields.flatMap((field): [string, string | JsonTexts][] => {
+    const named = getOption(field, option);
+    if (typeof named === 'string' && named !== '') {
+      const shown = must(
+        fields.find(({ name }) => name === named),
+        named,
+      );
+      return [[field.jsonName, shown.jsonName]];
+    }
+    const isOurs = field.message?.typeName.startsWith('tabern.');
+    const below = field.message && isOurs ? jsonTextsOf(field.message, option) : undefined;
+    return below ? [[field.jsonName, below]] : [];
+  });
+  return found.length === 0 ? undefined : new Map(found);
+}
+
+/** Whether REST leaves the field out. */
+export function isJsonText({ proto }: DescField): boolean {
+  return proto.options?.$unknown?.some(({ no }) => no === JSON_TEXT_OF) ?? false;
+}
+
+/** The answer as JSON text, with each text in the place of the field it belongs to. */
+export function written(answer: JsonValue, texts: JsonTexts | undefined): string {
+  if (texts === undefined || typeof answer !== 'object' || answer === null) {
+    return JSON.stringify(answer);
+  }
+  if (Array.isArray(answer)) return `[${answer.map((one) => written(one, texts)).join()}]`;
+  const members = Object.entries(answer).map(([name, member]) => {
+    const kind = texts.get(name);
+    if (typeof kind === 'string') return `${JSON.stringify(kind)}:${member}`;
+    return `${JSON.stringify(name)}:${written(member, kind)}`;
+  });
+  return `{${members.join()}}`;
+}
+
+/** The body with the text of each field that core takes as text. */
+export function withTexts(
+  body: JsonObject,
+  texts: JsonTexts | undefined,
+  closed: boolean,
+): JsonObject {
+  const sent = { ...body };
+  for (const [name, shown] of texts ?? []) {
+    if (typeof shown !== 'string') continue;
+    if (closed && Object.hasOwn(sent, name)) throw invalidField(name, 'is not a known field.');
+    delete sent[name];
+    const value = sent[shown];
+    if (value === undefined) continue;
+    delete sent[shown];
+    sent[name] = JSON.stringify(value);
+  }
+  return sent;
+}

@@ -1,0 +1,143 @@
+/**
+ * REST over the typed client: each annotated RPC becomes one route. Path, query, headers and body
+ * are read strictly into the request message, the answer is printed as protobuf's JSON. No rule of
+ * the domain lives here.
+ */
+import type { IncomingMessage } from 'node:http';
+import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
+import type { RouterContext, RouterMiddleware } from '@koa/router';
+import { must } from '../../proto/common/must.ts';
+import { ignoredMetadata } from '../../proto/json/ignored-members.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import type { State } from '../http/auth.ts';
+import { readJson } from '../http/body.ts';
+import { waiting } from '../http/long-poll.ts';
+import { withTexts, written } from './json-texts.ts';
+import { checkBody, checkText, type JsonObject } from './json-validation.ts';
+import { absoluteLinks, baseUrlOf } from './links.ts';
+import { callerOf, jsonName, type Operation, render } from './operations.ts';
+
+/**
+ * A Struct's level of JSON is two or three levels of messages; gateway/http/body.ts bounds the JSON
+ * itself.
+ */
+const DEPTH_MAX = 1_000;
+/** A stranger's parameter name is told back no longer than this. */
+const NAME_SHOWN_CHARS = 64;
+
+type Doors = {
+  clients: Clients;
+  publicUrl: string | undefined;
+  /** Aborts when the gateway closes. */
+  draining: AbortSignal;
+};
+
+/** `/v1/contexts/{id}` as @koa/router writes it. */
+export function routeOf(template: string): string {
+  return template.replace(/\{(\w+)\}/g, ':$1');
+}
+
+/** What serves one annotated RPC. */
+export function transcoder(
+  operation: Operation,
+  { clients, publicUrl, draining }: Doors,
+): RouterMiddleware<State> {
+  const { method, status, responseField, links, texts, closed } = operation;
+  const call = callerOf(clients, method);
+  const queryFields = queryFieldsOf(operation);
+  return async (ctx) => {
+    const query = readQuery(new URLSearchParams(ctx.querystring), queryFields);
+    const ignored: string[] = [];
+    const body = operation.hasBody
+      ? checkBody(method.input, await readJson(ctx.req, ctx.state), closed, ignored)
+      : {};
+    const given = { ...query, ...readHeaders(operation, body, ctx.req) };
+    const sent = withTexts(body, texts.request, closed);
+    const request = { ...sent, ...given, ...readPath(operation, ctx) };
+    const send = (wanted: JsonObject, options: CallOptions) => {
+      const message = fromJson(method.input, wanted, { recursionLimit: DEPTH_MAX });
+      const metadata = { ...options.metadata, ...ignoredMetadata(ignored) };
+      return call(toBinary(method.input, message), { ...options, metadata });
+    };
+    const options = must(ctx.state.call, 'a key');
+    const answer = await waiting(request, { send, options, draining }).catch((error: unknown) => {
+      throw 'idempotencyKey' in given ? repeatable(error) : error;
+    });
+    ctx.status = status;
+    if (status === 204) return;
+    const json = render(method.output, answer, responseField);
+    ctx.state.answer = links ? absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx)) : json;
+    ctx.type = 'json';
+    ctx.body = written(ctx.state.answer, texts.answer);
+  };
+}
+
+/**
+ * The key makes a repeat safe: it gives what the first request made, if it made anything. Source:
+ * design/reliability.md P6.
+ */
+function repeatable(error: unknown): unknown {
+  if (!(error instanceof Fault)) return error;
+  if (error.reason !== 'OUTCOME_UNKNOWN' && error.reason !== 'DEADLINE') return error;
+  const message = 'The outcome is unknown; repeat the request with the same Idempotency-Key.';
+  return new Fault(error.reason, message, { ...error.facts, isRepeatable: 'true' }, error);
+}
+
+/** The fields that a query may name: those that neither path nor body gives. */
+export function queryFieldsOf({
+  method,
+  hasBody,
+  pathFields,
+  headerFields,
+}: Operation): DescField[] {
+  if (hasBody) return [];
+  const inHeaders = [...headerFields.values()];
+  return method.input.fields.filter(
+    (field) => !pathFields.includes(field.name) && !inHeaders.includes(field),
+  );
+}
+
+/** Each parameter once, and none that is not known. */
+export function readQuery(query: URLSearchParams, fields: readonly DescField[]): JsonObject {
+  const read: JsonObject = {};
+  for (const [name, text] of query) {
+    const field = fields.find((one) => one.jsonName === name);
+    if (field === undefined) {
+      throw invalidField(name.slice(0, NAME_SHOWN_CHARS), 'is not a known query parameter.');
+    }
+    if (Object.hasOwn(read, name)) throw invalidField(name, 'must be given once.');
+    read[name] = checkText(field, text);
+  }
+  return read;
+}
+
+/** Each header once; a body cannot give what a header is for. */
+function readHeaders(
+  { headerFields }: Operation,
+  body: JsonObject,
+  { headersDistinct }: IncomingMessage,
+): JsonObject {
+  const read: JsonObject = {};
+  for (const [header, field] of headerFields) {
+    const name = field.jsonName;
+    if (Object.hasOwn(body, name)) throw invalidField(name, `must be given as header ${header}.`);
+    const [text, ...more] = headersDistinct[header.toLowerCase()] ?? [];
+    if (more.length > 0) throw invalidField(header, 'must be given once.');
+    if (text !== undefined) read[name] = checkText(field, text);
+  }
+  return read;
+}
+
+function readPath(
+  { method, pathFields }: { method: DescMethod; pathFields: readonly string[] },
+  ctx: Pick<RouterContext, 'params'>,
+): JsonObject {
+  return Object.fromEntries(
+    pathFields.map((name) => {
+      const text = must(ctx.params[name], `path parameter ${name}`);
+      return [jsonName(method.input, name), text];
+    }),
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * The bytes of downloads: GET /v1/downloads/{id} gives those of one where Accept asks for them and
+ * what is known of it otherwise; GET /v1/sessions/{id}/downloads gives all of a session as one zip,
+ * which is made as it is read. Wire facts: reference.md 1.2 and 1.3.
+ */
+import { extname } from 'node:path';
+import { Readable } from 'node:stream';
+import type { FileRegistry } from '@bufbuild/protobuf';
+import type { RouterMiddleware } from '@koa/router';
+import yazl from 'yazl';
+import { must } from '../../../proto/common/must.ts';
+import {
+  type Download,
+  DownloadServiceService,
+} from '../../../proto/gen/tabern/v1/downloads.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
+import type { State } from '../../http/auth.ts';
+import { render } from '../../rest/operations.ts';
+import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
+import { begun } from './blob-stream.ts';
+
+export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
+export const DOWNLOADS_ROUTE = '/v1/sessions/:id/downloads';
+/** Of a list. Source: reference.md 1.3. */
+const PAGE = 100;
+/** Files of one zip. Ours: a session has at most 1,000 (runner/sessions/downloads.ts). */
+const FILES_MAX = 10_000;
+const BYTES = 'application/octet-stream';
+
+export function getDownload(clients: Clients, registry: FileRegistry): RouterMiddleware<State> {
+  const name = 'tabern.v1.GetDownloadResponse';
+  const output = must(registry.getMessage(name), name);
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key');
+    const id = String(ctx.params['id']);
+    const found = await clients.downloads.getDownload({ id }, call());
+    ctx.vary('Accept');
+    if (ctx.accepts('application/json', BYTES) !== BYTES) {
+      const bytes = DownloadServiceService.getDownload.responseSerialize(found);
+      ctx.body = render(output, bytes, 'download');
+      return;
+    }
+    const { filename, size } = must(found.download, 'download');
+    const wanted = { blobId: found.blobId };
+    const body = await begun(clients.blobs.readBlob(wanted, call(FILE_TRANSFER_TIMEOUT_MS)));
+    ctx.attachment(filename);
+    ctx.type = BYTES; // not by its name: nothing of a stranger's is shown as a page of ours
+    ctx.length = size;
+    ctx.body = body;
+  };
+}
+
+export function getSessionDownloads(clients: Clients): RouterMiddleware<State> {
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key');
+    const sessionId = String(ctx.params['id']);
+    const downloads = await listAll(clients, sessionId, call);
+    const { body, size } = zipOf(downloads, (id) => contentOf(clients, id, call));
+    ctx.attachment(`${sessionId}.zip`);
+    ctx.type = 'application/zip';
+    ctx.length = size;
+    ctx.body = body;
+  };
+}
+
+type MakeCall = (timeoutMs?: number) => CallOptions;
+
+/** Oldest first. One that comes meanwhile moves the pages: nothing is taken twice. */
+async function listAll(
+  { downloads }: Clients,
+  sessionId: string,
+  call: MakeCall,
+): Promise<Download[]> {
+  const all = new Map<string, Download>();
+  for (let offset = 0; offset < FILES_MAX; offset += PAGE) {
+    const wanted = { sessionId, limit: PAGE, offset, createdAfter: undefined };
+    const page = await downloads.listDownloads({ ...wanted, createdBefore: undefined }, call());
+    for (const download of page.downloads) all.set(download.id, download);
+    if (page.downloads.length < PAGE) break;
+  }
+  return [...all.values()].reverse();
+}
+
+async function contentOf(
+  { downloads, blobs }: Clients,
+  id: string,
+  call: MakeCall,
+): Promise<Readable> {
+  const options = call(FILE_TRANSFER_TIMEOUT_MS);
+  const { blobId } = await downloads.getDownload({ id }, options);
+  return begun(blobs.readBlob({ blobId }, options));
+}
+
+/** Stored, not packed: its size is known before it is read, and most files are packed already. */
+function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Readable>) {
+  const zip = new yazl.ZipFile();
+  const body = zip.outputStream as Readable;
+  zip.on('error', (error: Error) => body.destroy(error));
+  const taken = new Set<string>();
+  for (const { id, filename, createdAt, size } of downloads) {
+    const mtime = must(createdAt, 'time');
+    const options = { mtime, mode: 0o100644, compress: false, size };
+    zip.addReadStreamLazy(nameIn(taken, filename, mtime.getTime()), options, (done) => {
+      const failed = new Readable({ read() {} });
+      open(id).then(
+        (stream) =>
+          done(
+            null,
+            stream.on('error', (error) => body.destroy(error)),
+          ),
+        (error: unknown) => done(error, failed),
+      );
+    });
+  }
+  let size = 0;
+  zip.end(undefined, (...said: unknown[]) => {
+    size = Number(said[0]);
+  });
+  if (!(size > 0)) throw new Fault('INTERNAL', 'An unexpected error occurred.');
+  return { body, size };
+}
+
+/**
+ * With the time before its ending, which goes up until nothing else has the name; without colons: a
+ * zip takes no name that begins with a drive.
+ */
+function nameIn(taken: Set<string>, filename: string, at: number): string {
+  const ending = extname(filename);
+  const base = filename.slice(0, filename.length - ending.length);
+  for (let ms = at; ; ms += 1) {
+    const name = `${base}-${ms}${ending}`.replaceAll(':', '_');
+    if (taken.has(name)) continue;
+    taken.add(name);
+    return name;
+  }
+}
+
+/** Their part of the OpenAPI description; that of the metadata is the contract's. */
+export const DOWNLOADS_PATHS = {
+  '/v1/sessions/{sessionId}/downloads': {
+    get: {
+      operationId: 'getSessionDownloads',
+      summary: 'All that the pages of a session have downloaded so far, as a zip.',
+      description: 'Names carry the time, in ms since 1970, before their ending.',
+      parameters: [{ ...ID, name: 'sessionId' }],
+      responses: {
+        200: { description: 'The zip.', content: { 'application/zip': BINARY } },
+        default: FAILURE,
+      },
+    },
+  },
+};
+/** What GET /v1/downloads/{id} answers beside JSON. */
+export const DOWNLOAD_CONTENT = { [BYTES]: BINARY };

@@ -1,0 +1,57 @@
+/** The hand-written routes of files: downloads, uploads, extensions, and Stagehand's start. */
+import type { FileRegistry } from '@bufbuild/protobuf';
+import type Router from '@koa/router';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { EXTENSION_MAX_BYTES, FILE_MAX_BYTES } from '../../config.ts';
+import type { State } from '../../http/auth.ts';
+import type { Operation } from '../../rest/operations.ts';
+import { START_PATH, START_PATHS, startSession } from '../sessions/stagehand-start.ts';
+import {
+  DOWNLOAD_CONTENT,
+  DOWNLOAD_ROUTE,
+  DOWNLOADS_PATHS,
+  DOWNLOADS_ROUTE,
+  getDownload,
+  getSessionDownloads,
+} from './downloads.ts';
+import { createExtension, EXTENSIONS_PATH, EXTENSIONS_PATHS } from './extensions.ts';
+import { FORM_EXTRA_BYTES } from './file-form.ts';
+import type { EnterUpload } from './upload-limits.ts';
+import { isSessionUpload, UPLOADS_PATHS, UPLOADS_ROUTE, uploadFile } from './uploads.ts';
+
+type Options = {
+  clients: Clients;
+  gatewayToken: string;
+  registry: FileRegistry;
+  enter: EnterUpload;
+};
+
+/** Before those of the contract, whose parameters would match some of these. */
+export function filesRoutes(router: Router<State>, options: Options): void {
+  const { clients, gatewayToken, registry, enter } = options;
+  router.post(START_PATH, startSession(clients, registry));
+  router.get(DOWNLOADS_ROUTE, getSessionDownloads(clients));
+  router.get(DOWNLOAD_ROUTE, getDownload(clients, registry));
+  router.post(EXTENSIONS_PATH, createExtension(clients, registry, enter));
+  router.post(UPLOADS_ROUTE, uploadFile({ clients, gatewayToken }, enter));
+}
+
+/** In bytes, of the body of an upload; undefined for a request that is none. */
+export function uploadMaxBytes(method: string, path: string): number | undefined {
+  if (isSessionUpload(method, path)) return FILE_MAX_BYTES + FORM_EXTRA_BYTES;
+  const isExtension = method === 'POST' && path === EXTENSIONS_PATH;
+  return isExtension ? EXTENSION_MAX_BYTES + FORM_EXTRA_BYTES : undefined;
+}
+
+/** What an operation of the contract answers beside JSON. */
+export function fileContents({ verb, template }: Operation): object {
+  return verb === 'get' && template === '/v1/downloads/{id}' ? DOWNLOAD_CONTENT : {};
+}
+
+/** Their part of the OpenAPI description. */
+export const FILES_PATHS = {
+  ...DOWNLOADS_PATHS,
+  ...EXTENSIONS_PATHS,
+  ...START_PATHS,
+  ...UPLOADS_PATHS,
+};

@@ -1,0 +1,96 @@
+/**
+ * POST /v1/sessions/{id}/uploads: a file for the pages of a running session, streamed to its runner
+ * as it arrives. The answer comes when a page can read it, at the path that it tells. Wire facts:
+ * reference.md 1.2.
+ */
+import { Readable } from 'node:stream';
+import type { RouterMiddleware } from '@koa/router';
+import { must } from '../../../proto/common/must.ts';
+import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { FILE_MAX_BYTES, FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
+import { goneSignal, type State } from '../../http/auth.ts';
+import { tooLarge } from '../../http/body.ts';
+import { askDoor, locator } from '../../sessions/runner-client.ts';
+import { FAILURE, fileBody, ID } from '../openapi-parts.ts';
+import { type FileForm, openFileForm } from './file-form.ts';
+import { chunksOf } from './multipart.ts';
+import type { EnterUpload } from './upload-limits.ts';
+
+export const UPLOADS_ROUTE = '/v1/sessions/:id/uploads';
+const UPLOADS = /^\/v1\/sessions\/[^/]+\/uploads$/;
+/** Where pages find it. Source: reference.md 1.2. */
+const PLACE = '/tmp/.uploads';
+
+/** Whether the request brings a file for a session, which has limits of its own. */
+export function isSessionUpload(method: string, path: string): boolean {
+  return method === 'POST' && UPLOADS.test(path);
+}
+
+export function uploadFile(
+  options: { clients: Clients; gatewayToken: string },
+  enter: EnterUpload,
+): RouterMiddleware<State> {
+  const { sessions } = options.clients;
+  const locate = locator(options);
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key')();
+    const signal = goneSignal(ctx.res);
+    using _ = enter(call);
+    // First whether it is the project's: the way to its runner asks for no key.
+    const { session } = await sessions.getSession({ id: String(ctx.params['id']) }, call);
+    const { endedAt, signingKey } = must(session, 'session');
+    if (endedAt !== undefined) throw new Fault('SESSION_ENDED', 'The session has ended.');
+    if (signingKey === undefined) throw notYet();
+    const place = await locate({ $case: 'signingKey', value: signingKey }, signal);
+    using form = openFileForm(ctx.req, FILE_MAX_BYTES);
+    const { name } = await form.file;
+    if (name === '') throw invalidField('file', 'must have a name.');
+    await askDoor(place, {
+      method: 'PUT',
+      path: `/uploads/${encodeURIComponent(name)}`,
+      body: Readable.from(bytesOf(form)),
+      signal,
+      timeoutMs: FILE_TRANSFER_TIMEOUT_MS,
+    });
+    ctx.body = { message: `File uploaded to ${PLACE}/${name}` };
+  };
+}
+
+function notYet(): Fault {
+  return new Fault('BROWSER_FAILED', 'The session has not started yet. Try again.');
+}
+
+/** Ends well only when the whole form was good: what broke off is no file. */
+async function* bytesOf(form: FileForm): AsyncGenerator<Buffer> {
+  let size = 0;
+  for await (const chunk of chunksOf((await form.file).bytes)) {
+    size += chunk.length;
+    if (size > FILE_MAX_BYTES) throw tooLarge(FILE_MAX_BYTES);
+    yield chunk;
+  }
+  await form.whole;
+}
+
+/** Its part of the OpenAPI description. */
+export const UPLOADS_PATHS = {
+  '/v1/sessions/{id}/uploads': {
+    post: {
+      operationId: 'uploadFile',
+      summary: `Puts a file where the pages of a session can read it: ${PLACE}/<its name>.`,
+      parameters: [ID],
+      requestBody: fileBody('Of at most 500 MiB. Its name becomes the name there.'),
+      responses: {
+        200: {
+          description: 'The file is there.',
+          content: {
+            'application/json': {
+              schema: { type: 'object', properties: { message: { type: 'string' } } },
+            },
+          },
+        },
+        default: FAILURE,
+      },
+    },
+  },
+};

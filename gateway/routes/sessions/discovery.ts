@@ -1,0 +1,105 @@
+/**
+ * The HTTP endpoints of Chrome's DevTools for a session, at the root and below /connect: its
+ * version with the WebSocket address that drives it, its targets, and what drivers do with them.
+ * The session is named as on the upgrade (gateway/sessions/credentials.ts).
+ */
+import type Router from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { invalidField } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { goneSignal, type State } from '../../http/auth.ts';
+import { baseUrlOf, websocketUrl } from '../../rest/links.ts';
+import { credentialOf, presentedBy, targetOf } from '../../sessions/credentials.ts';
+import { askDoor, bytesFromDoor, locator } from '../../sessions/runner-client.ts';
+
+/** Before each path. Drivers put theirs behind the one of their address, which is /connect. */
+export const DISCOVERY_BASES = ['', '/connect'] as const;
+
+type Target = { id: string };
+type Asked = {
+  /** Asks the session's door. */
+  door(path: string, method?: 'GET' | 'PUT'): Promise<unknown>;
+  bytes(path: string): Promise<Buffer>;
+  /** The WebSocket address of that path, with what was presented. */
+  socket(path: string): string;
+};
+
+export function addDiscovery(
+  router: Router<State>,
+  options: {
+    clients: Pick<Clients, 'sessions'>;
+    gatewayToken: string;
+    publicUrl: string | undefined;
+  },
+): void {
+  const { clients, publicUrl } = options;
+  const locate = locator(options);
+  const answering = (
+    answer: (ctx: Context, asked: Asked) => Promise<unknown>,
+  ): Middleware<State> => {
+    return async (ctx) => {
+      const presented = presentedBy(ctx.req, targetOf(ctx.req), ctx.state.requestId);
+      // no request of these starts a session
+      if (presented.kind === 'new') throw invalidField('sessionId', 'must be given.');
+      const signal = goneSignal(ctx.res);
+      const credential = await credentialOf(presented, clients, signal);
+      const place = await locate(credential, signal);
+      const address = websocketUrl(publicUrl ?? baseUrlOf(ctx));
+      // what was presented: it ends with the API key that it was given to; the door's own does not
+      const key = encodeURIComponent(credential.value);
+      ctx.body = await answer(ctx, {
+        door: (path, method = 'GET') => askDoor(place, { method, path, signal }),
+        bytes: (path) => bytesFromDoor(place, { method: 'GET', path, signal }),
+        socket: (path) => `${address}${path}?signingKey=${key}`,
+      });
+    };
+  };
+  const shown = (target: unknown, { socket }: Asked): object => {
+    const path = `/devtools/page/${(target as Target).id}`;
+    return { ...Object(target), webSocketDebuggerUrl: socket(path) };
+  };
+  const version = answering(async (_, { door, socket }) => {
+    const webSocketDebuggerUrl = socket('/connect');
+    return { ...Object(await door('/json/version')), webSocketDebuggerUrl };
+  });
+  const list = answering(async (_, asked) => {
+    return ((await asked.door('/json/list')) as unknown[]).map((target) => shown(target, asked));
+  });
+  const open = answering(async (ctx, asked) => {
+    const path = `/json/new?url=${encodeURIComponent(newUrlOf(targetOf(ctx.req)))}`;
+    return shown(await asked.door(path, 'PUT'), asked);
+  });
+  const act = (name: 'activate' | 'close', done: string): Middleware<State> => {
+    return answering(async (ctx, { door }) => {
+      await door(`/json/${name}/${encodeURIComponent(String(ctx['params'].id))}`);
+      return done;
+    });
+  };
+  for (const base of DISCOVERY_BASES) {
+    // Playwright asks with a slash at the end. Source: reference.md 3.9
+    router.get([`${base}/json/version`, `${base}/json/version/`], version);
+    router.get([`${base}/json`, `${base}/json/list`], list);
+    router.put(`${base}/json/new`, open);
+    router.get(`${base}/json/activate/:id`, act('activate', 'Target activated'));
+    router.get(`${base}/json/close/:id`, act('close', 'Target is closing'));
+    router.get(
+      `${base}/json/protocol`,
+      answering((ctx, { bytes }) => {
+        ctx.type = 'application/json; charset=utf-8';
+        return bytes('/json/protocol'); // 550 KB that nobody here has to read
+      }),
+    );
+  }
+}
+
+/** `?url=`, or as Chrome has it: the query itself, before what names the session. */
+function newUrlOf({ search, searchParams }: URL): string {
+  const named = searchParams.get('url');
+  if (named !== null) return named;
+  const [text = ''] = search.slice(1).split(/[?&]?(?:signingKey|apiKey|sessionId)=/);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalidField('url', 'must be a URL.');
+  }
+}

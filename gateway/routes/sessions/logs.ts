@@ -1,0 +1,71 @@
+/**
+ * GET /v1/sessions/{id}/logs: a session's whole protocol log as one JSON array, which is read from
+ * core a stretch at a time as fast as the client takes it. interface.md 4.3.
+ */
+import { Readable } from 'node:stream';
+import type { FileRegistry } from '@bufbuild/protobuf';
+import type { RouterMiddleware } from '@koa/router';
+import { must } from '../../../proto/common/must.ts';
+import type {
+  ListSessionLogsResponse,
+  SessionLog,
+} from '../../../proto/gen/tabern/v1/sessions.pb.ts';
+import { asFault } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import type { State } from '../../http/auth.ts';
+import { readQuery } from '../../rest/transcode.ts';
+
+export const SESSION_LOGS_ROUTE = '/v1/sessions/:id/logs';
+/** Of one stretch, however long the client takes for all of them. */
+const STRETCH_TIMEOUT_MS = 30_000;
+const REQUEST = 'tabern.v1.ListSessionLogsRequest';
+
+export function listSessionLogs(
+  { sessions }: Pick<Clients, 'sessions'>,
+  registry: FileRegistry,
+): RouterMiddleware<State> {
+  const { fields } = must(registry.getMessage(REQUEST), REQUEST);
+  const queryFields = fields.filter(({ name }) => name !== 'id');
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key');
+    const query = readQuery(new URLSearchParams(ctx.querystring), queryFields);
+    const id = String(ctx.params['id']);
+    const read = (from?: number) =>
+      sessions.listSessionLogs({ id, from }, call(STRETCH_TIMEOUT_MS));
+    // what is refused is refused before the answer begins
+    const first = await read(query['from'] === undefined ? undefined : Number(query['from']));
+    ctx.type = 'json';
+    const body = Readable.from(arrayOf(first, read), { objectMode: false });
+    // half an answer must not look like a whole one
+    body.on('error', (error) => ctx.res.destroy(asFault(error)));
+    ctx.body = body;
+  };
+}
+
+async function* arrayOf(
+  first: ListSessionLogsResponse,
+  read: (from: number) => Promise<ListSessionLogsResponse>,
+): AsyncGenerator<string> {
+  let page: ListSessionLogsResponse | undefined = first;
+  let before = '[';
+  while (page !== undefined) {
+    const printed = page.logs.map(textOf).join(',');
+    if (printed !== '') {
+      yield before + printed;
+      before = ',';
+    }
+    page = page.next === undefined ? undefined : await read(page.next);
+  }
+  yield before === '[' ? '[]' : ']';
+}
+
+/** As every answer is printed: plain fields always there, absent optional ones not. */
+function textOf(log: SessionLog): string {
+  const { method, pageId, sessionId, timestamp, frameId, loaderId, request, response } = log;
+  return JSON.stringify({
+    ...{ method, pageId, sessionId },
+    request: request && { ...request, params: request.params ?? {} },
+    response: response && { ...response, result: response.result ?? {} },
+    ...{ timestamp, frameId, loaderId },
+  });
+}

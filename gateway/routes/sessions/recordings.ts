@@ -1,0 +1,189 @@
+/**
+ * Recordings as players want them: a page's playlist (HLS with fragmented MP4, RFC 8216), and the
+ * bytes behind the signed URLs in it and in a download. These are capabilities: core signed them,
+ * core judges them, and no API key is asked for. Ranges are answered, or <video> could not seek.
+ */
+import Router, { type RouterMiddleware } from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { must } from '../../../proto/common/must.ts';
+import type { GetReplayResponse } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
+import { goneSignal, type State } from '../../http/auth.ts';
+import { baseUrlOf } from '../../rest/links.ts';
+import { begun } from '../files/blob-stream.ts';
+import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
+
+export const REPLAY_ROUTE = '/v1/sessions/:id/replays/:pageId';
+const PART_ROUTE = '/v1/sessions/:id/replays/:pageId/:name';
+const FILE_ROUTE = '/v1/sessions/:id/recording/downloads/:name';
+const PLAYLIST = 'application/vnd.apple.mpegurl';
+/** One range of bytes, either end of which may be absent. RFC 9110, 14.1.2. */
+const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
+
+type Options = { clients: Clients; gatewayToken: string };
+
+/** The playlist, with a key. */
+export function getReplay(options: {
+  clients: Clients;
+  publicUrl: string | undefined;
+}): RouterMiddleware<State> {
+  const { clients, publicUrl } = options;
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key');
+    const [id, pageId] = [String(ctx.params['id']), String(ctx.params['pageId'])];
+    const replay = await clients.sessions.getReplay({ id, pageId }, call());
+    ctx.set('content-type', PLAYLIST);
+    ctx.body = playlistOf(replay, publicUrl ?? baseUrlOf(ctx));
+  };
+}
+
+/** One that is still being recorded has no end yet, and grows. Pure. */
+export function playlistOf({ initUrl, segments, live }: GetReplayResponse, base: string): string {
+  const longest = Math.max(1, ...segments.map(({ duration }) => Math.ceil(duration)));
+  return [
+    '#EXTM3U',
+    '#EXT-X-VERSION:7',
+    `#EXT-X-TARGETDURATION:${longest}`,
+    '#EXT-X-MEDIA-SEQUENCE:1',
+    `#EXT-X-PLAYLIST-TYPE:${live ? 'EVENT' : 'VOD'}`,
+    '#EXT-X-INDEPENDENT-SEGMENTS',
+    `#EXT-X-MAP:URI="${base}${initUrl}"`,
+    ...segments.flatMap(({ url, duration }) => [
+      `#EXTINF:${duration.toFixed(3)},`,
+      `${base}${url}`,
+    ]),
+    ...(live ? [] : ['#EXT-X-ENDLIST']),
+    '',
+  ].join('\n');
+}
+
+/** What signed URLs lead to. They stand before the check for keys. */
+export function recordingBytes(options: Options): Middleware {
+  const router = new Router<State>({ sensitive: true, strict: true });
+  router.get(PART_ROUTE, async (ctx) => {
+    const isStart = String(ctx.params['name']).endsWith('.mp4');
+    await send(ctx, options, isStart ? 'video/mp4' : 'video/iso.segment');
+  });
+  router.get(FILE_ROUTE, async (ctx) => {
+    await send(ctx, options, 'video/mp4', `${ctx.params['id']}-${ctx.params['name']}`);
+  });
+  return router.routes() as unknown as Middleware;
+}
+
+/** With a name it is to be saved; a player shows it all the same. */
+async function send(
+  ctx: Context,
+  { clients, gatewayToken }: Options,
+  type: string,
+  filename?: string,
+): Promise<void> {
+  const wanted = { blobId: '', url: ctx.url };
+  const call: CallOptions = {
+    metadata: { authorization: `Bearer ${gatewayToken}`, 'x-request-id': ctx.state['requestId'] },
+    signal: goneSignal(ctx.res),
+    timeoutMs: FILE_TRANSFER_TIMEOUT_MS,
+  };
+  const read = (offset: number, length: number) =>
+    clients.blobs.readBlob({ ...wanted, offset, length }, call);
+  const size = await sizeOf(read(0, 0));
+  const range = rangeOf(ctx.get('range'), size);
+  // Only now: what was refused is JSON.
+  ctx.set({
+    'content-type': type,
+    'accept-ranges': 'bytes',
+    'cache-control': 'private, no-store',
+    'access-control-allow-origin': '*', // the URL is the secret, and players are on pages
+    ...(filename === undefined
+      ? {}
+      : { 'content-disposition': `attachment; filename="${filename}"` }),
+  });
+  if (range === 'none') {
+    ctx.status = 416;
+    ctx.set('content-range', `bytes */${size}`);
+    ctx.length = 0;
+    return;
+  }
+  const { from, length } = range ?? { from: 0, length: size };
+  ctx.status = range === undefined ? 200 : 206;
+  if (range) ctx.set('content-range', `bytes ${from}-${from + length - 1}/${size}`);
+  if (ctx.method === 'GET') ctx.body = await begun(read(from, length));
+  ctx.length = length;
+}
+
+async function sizeOf(parts: AsyncIterable<{ size?: number | undefined }>): Promise<number> {
+  for await (const { size } of parts) if (size !== undefined) return size;
+  throw new Error('core told no size');
+}
+
+/**
+ * What a Range header asks for: undefined for the whole, also where it asks for what we need not
+ * give (several ranges, other units), `none` where nothing is. Pure.
+ */
+export function rangeOf(
+  header: string,
+  size: number,
+): { from: number; length: number } | 'none' | undefined {
+  const [, first = '', last = ''] = RANGE.exec(header.trim()) ?? [];
+  if (first === '' && last === '') return undefined;
+  const from = first === '' ? Math.max(size - Number(last), 0) : Number(first);
+  const to = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (first !== '' && last !== '' && Number(last) < Number(first)) return undefined;
+  return from > to ? 'none' : { from, length: to - from + 1 };
+}
+
+const SIGNED = ['expires', 'project', 'key', 'signature'].map((name) => ({
+  ...{ name, in: 'query', required: name !== 'key', schema: { type: 'string' } },
+  description: 'As in the URL that was given out; nothing of it can be changed.',
+}));
+const inPath = (name: string) => ({ ...ID, name });
+
+function bytes(
+  [operationId, summary]: readonly [string, string],
+  types: readonly string[],
+  names: readonly string[],
+) {
+  const content = Object.fromEntries(types.map((type) => [type, BINARY]));
+  return {
+    get: {
+      ...{ operationId, summary, security: [] },
+      description: 'No API key is needed. Range is honoured for one range of bytes.',
+      parameters: [...names.map(inPath), ...SIGNED],
+      responses: {
+        200: { description: 'The bytes.', content },
+        206: { description: 'The range of them.', content },
+        416: { description: 'No such range.' },
+        default: FAILURE,
+      },
+    },
+  };
+}
+
+/** Their part of the OpenAPI description. */
+export const RECORDINGS_PATHS = {
+  '/v1/sessions/{id}/replays/{pageId}': {
+    get: {
+      operationId: 'getReplay',
+      summary: 'An HLS playlist of one page of a session: fragmented MP4, links good for 6 h.',
+      parameters: [ID, inPath('pageId')],
+      responses: {
+        200: {
+          description: 'The playlist.',
+          content: { [PLAYLIST]: { schema: { type: 'string' } } },
+        },
+        default: FAILURE,
+      },
+    },
+  },
+  '/v1/sessions/{id}/replays/{pageId}/{name}': bytes(
+    ['getReplayPart', 'One part of a replay. The URL is in the playlist.'],
+    ['video/mp4', 'video/iso.segment'],
+    ['id', 'pageId', 'name'],
+  ),
+  '/v1/sessions/{id}/recording/downloads/{name}': bytes(
+    ['getRecordingFile', 'The whole video of one page. The URL is downloadUrl.'],
+    ['video/mp4'],
+    ['id', 'name'],
+  ),
+};

@@ -1,0 +1,106 @@
+/**
+ * POST /v1/sessions/start: what Stagehand 3 asks before anything else. It makes the session, or
+ * takes the one that is named, and says that no model of ours will act in it: Stagehand then runs
+ * its own code in that session. Wire facts: reference.md 3.8.
+ */
+import { type FileRegistry, fromJson, toBinary } from '@bufbuild/protobuf';
+import type { RouterMiddleware } from '@koa/router';
+import { must } from '../../../proto/common/must.ts';
+import { SessionServiceService } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
+import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import type { State } from '../../http/auth.ts';
+import { type Json, readJson } from '../../http/body.ts';
+import { checkBody, type JsonObject } from '../../rest/json-validation.ts';
+import { FAILURE } from '../openapi-parts.ts';
+
+export const START_PATH = '/v1/sessions/start';
+const PARAMS = 'browserbaseSessionCreateParams';
+const ID = 'browserbaseSessionID';
+
+export function startSession(clients: Clients, registry: FileRegistry): RouterMiddleware<State> {
+  const name = 'tabern.v1.CreateSessionRequest';
+  const input = must(registry.getMessage(name), name);
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key');
+    const body = objectIn(await readJson(ctx.req, ctx.state));
+    const given = body[ID];
+    if (given !== undefined && given !== null && typeof given !== 'string') {
+      throw invalidField(ID, 'must be a string.');
+    }
+    const sessionId =
+      typeof given === 'string' && given !== ''
+        ? await running(clients, given, call())
+        : await created(body[PARAMS] ?? {}, call());
+    ctx.body = { success: true, data: { sessionId, available: false } };
+  };
+
+  async function created(params: Json, options: CallOptions): Promise<string> {
+    const request = fromJson(input, checkBody(input, objectIn(params, PARAMS), false));
+    const { requestDeserialize } = SessionServiceService.createSession;
+    const message = requestDeserialize(Buffer.from(toBinary(input, request)));
+    const { session } = await clients.sessions.createSession(message, options);
+    return must(session, 'session').id;
+  }
+}
+
+async function running(clients: Clients, id: string, options: CallOptions): Promise<string> {
+  const { session } = await clients.sessions.getSession({ id }, options);
+  const found = must(session, 'session');
+  if (found.endedAt !== undefined) throw new Fault('SESSION_ENDED', 'The session has ended.');
+  return found.id;
+}
+
+function objectIn(value: Json, field?: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  if (field !== undefined) throw invalidField(field, 'must be an object.');
+  throw new Fault('INVALID_FIELD', 'Body must be a JSON object.');
+}
+
+/** Its part of the OpenAPI description. */
+export const START_PATHS = {
+  [START_PATH]: {
+    post: {
+      operationId: 'startSession',
+      summary: 'Makes a session for Stagehand 3, or takes one that runs.',
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              properties: {
+                [PARAMS]: { type: 'object', description: 'As of POST /v1/sessions.' },
+                [ID]: { type: 'string', description: 'The session to take instead.' },
+              },
+            },
+          },
+        },
+      },
+      responses: {
+        200: {
+          description: 'available is false: no model of ours acts in the session.',
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                properties: {
+                  success: { type: 'boolean' },
+                  data: {
+                    type: 'object',
+                    properties: {
+                      sessionId: { type: 'string' },
+                      available: { type: 'boolean' },
+                    },
+                  },
+                },
+              },
+            },
+          },
+        },
+        default: FAILURE,
+      },
+    },
+  },
+};

@@ -1,0 +1,89 @@
+/**
+ * What an address that drives a session presents: the key in it, or the API key in a header. The
+ * forms are those of the reference interface (reference.md 4.1): connectUrl itself, and the older
+ * ?apiKey=&sessionId=, of which apiKey alone asks for a new session.
+ */
+import type { IncomingMessage } from 'node:http';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import { URL_MAX_CHARS } from '../config.ts';
+import { callMetadata } from '../http/auth.ts';
+import type { Credential } from './runner-client.ts';
+
+/** What is asked for: something that opens a session, a session of the key's, or a new one. */
+export type Presented =
+  | { kind: 'credential'; credential: Credential }
+  | { kind: 'session'; sessionId: string; options: CallOptions }
+  | { kind: 'new'; options: CallOptions };
+
+/** A session with every default. */
+const PLAIN = {
+  browserSettings: undefined,
+  proxies: undefined,
+  userMetadata: undefined,
+  proxySettings: undefined,
+};
+
+/** The request's address, of which only path and query count. Throws as gateway/app.ts does. */
+export function targetOf({ url = '' }: IncomingMessage): URL {
+  if (url.length > URL_MAX_CHARS) {
+    throw new Fault('URI_TOO_LONG', 'The URL is too long.', { limitChars: URL_MAX_CHARS });
+  }
+  const target = url.startsWith('/') ? URL.parse(`ws://gateway${url}`) : null;
+  if (!target) throw new Fault('MALFORMED_REQUEST', 'The request is not valid HTTP.');
+  return target;
+}
+
+/** Throws API_KEY_MISSING when there is nothing. */
+export function presentedBy(
+  request: IncomingMessage,
+  { searchParams }: URL,
+  requestId: string,
+): Presented {
+  const once = (name: string): string | undefined => {
+    const [value, ...more] = searchParams.getAll(name);
+    if (more.length > 0) throw invalidField(name, 'must be given once.');
+    return value;
+  };
+  const signingKey = once('signingKey');
+  if (signingKey !== undefined) {
+    return { kind: 'credential', credential: { $case: 'signingKey', value: signingKey } };
+  }
+  const metadata = callMetadata(request, { requestId, key: once('apiKey') });
+  const sessionId = once('sessionId');
+  if (sessionId === undefined) return { kind: 'new', options: { metadata } };
+  return { kind: 'session', sessionId, options: { metadata } };
+}
+
+/** The token of a live view's link. */
+export function viewerOf({ searchParams }: URL): Presented {
+  const value = searchParams.get('token') ?? '';
+  return { kind: 'credential', credential: { $case: 'viewToken', value } };
+}
+
+/** What core locates it by; starts a session when a new one is asked for. */
+export async function credentialOf(
+  presented: Presented,
+  { sessions }: Pick<Clients, 'sessions'>,
+  signal: AbortSignal,
+): Promise<Credential> {
+  switch (presented.kind) {
+    case 'credential':
+      return presented.credential;
+    case 'session': {
+      const options = { ...presented.options, signal };
+      const { session } = await sessions.getSession({ id: presented.sessionId }, options);
+      return signingKey(session?.signingKey);
+    }
+    case 'new': {
+      const { session } = await sessions.createSession(PLAIN, { ...presented.options, signal });
+      return signingKey(session?.signingKey);
+    }
+  }
+}
+
+function signingKey(value: string | undefined): Credential {
+  if (value === undefined) throw new Fault('SESSION_ENDED', 'The session has ended.');
+  return { $case: 'signingKey', value };
+}

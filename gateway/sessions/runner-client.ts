@@ -1,0 +1,165 @@
+/**
+ * Where a session is, and the door of the runner that has it: core says where, the signing key
+ * opens it. What the door offers stands in runner/sessions/server/session-server.ts.
+ */
+import { once } from 'node:events';
+import { request as ask } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { LocateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import {
+  DIAL_TIMEOUT_MS,
+  DOOR_ANSWER_MAX_BYTES,
+  DOOR_TIMEOUT_MS,
+  LOCATE_MAX_MS,
+} from '../config.ts';
+
+/** Where a running session is. */
+export type Place = {
+  sessionId: string;
+  /** unix:<path> or host:port. */
+  address: string;
+  /** Opens the door there. */
+  signingKey: string;
+  /** When a view's token stops to work; undefined for a signing key. */
+  expiresAt: Date | undefined;
+  /** Public part of the API key that the credential was given to; empty: none. */
+  apiKeyId: string;
+};
+
+const TOO_LONG = 'The answer of the session’s browser is too long.';
+
+export type Credential = NonNullable<LocateSessionRequest['credential']>;
+export type Locate = (credential: Credential, signal: AbortSignal) => Promise<Place>;
+
+/**
+ * Waits for a session that has no Chrome yet, LOCATE_MAX_MS at most. Throws core's Faults:
+ * SIGNING_KEY_INVALID, SESSION_ENDED, and CORE_UNAVAILABLE when the wait was too long.
+ */
+export function locator(options: {
+  clients: Pick<Clients, 'sessions'>;
+  gatewayToken: string;
+}): Locate {
+  const metadata = { authorization: `Bearer ${options.gatewayToken}` };
+  return async (credential, signal) => {
+    const wanted = { credential, waitMs: LOCATE_MAX_MS };
+    const found = await options.clients.sessions.locateSession(wanted, { metadata, signal });
+    if (found.status !== 'PENDING') return found;
+    throw new Fault('CORE_UNAVAILABLE', 'The session has no browser yet. Try again.');
+  };
+}
+
+/** A connection to a door. Throws BROWSER_FAILED, or the signal's reason. */
+export async function dial(address: string, signal: AbortSignal): Promise<Socket> {
+  const socket = connect(optionsOf(address));
+  socket.setNoDelay(true);
+  try {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)]);
+    await once(socket, 'connect', { signal: within });
+    return socket;
+  } catch (cause) {
+    socket.destroy();
+    signal.throwIfAborted();
+    throw unreachable(cause);
+  }
+}
+
+/**
+ * One request to the session's door; gives its JSON. Throws what the door refused: the status that
+ * it gave as a Fault of that kind, or BROWSER_FAILED when it cannot be reached.
+ */
+export async function askDoor(place: DoorPlace, wanted: Wanted): Promise<unknown> {
+  const answer = await bytesFromDoor(place, wanted);
+  try {
+    return JSON.parse(answer.toString());
+  } catch (cause) {
+    throw unreachable(cause);
+  }
+}
+
+type DoorPlace = Pick<Place, 'address' | 'signingKey'>;
+type Wanted = {
+  method: 'GET' | 'PUT';
+  path: string;
+  body?: Readable;
+  signal: AbortSignal;
+  timeoutMs?: number;
+};
+
+/** The answer as it is, for what is long and only passed on. */
+export async function bytesFromDoor(
+  { address, signingKey }: DoorPlace,
+  wanted: Wanted,
+): Promise<Buffer> {
+  const { method, path, body, signal, timeoutMs = DOOR_TIMEOUT_MS } = wanted;
+  const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const call = ask({
+    ...doorOf(address),
+    ...{ method, signal: within, agent: false },
+    path: `${path}${path.includes('?') ? '&' : '?'}signingKey=${encodeURIComponent(signingKey)}`,
+  });
+  try {
+    const answered = once(call, 'response', { signal: within });
+    answered.catch(() => undefined); // heard below; the body may fail first
+    const sent = body && pipeline(body, call);
+    sent?.catch(() => undefined); // heard below; a door that refuses answers before it has read all
+    if (sent) await Promise.race([sent, answered]);
+    else call.end();
+    const [response] = await answered;
+    const answer = await bytesIn(response);
+    if (response.statusCode === 200) return answer;
+    throw refusal(response.statusCode ?? 0, JSON.parse(answer.toString()));
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    signal.throwIfAborted();
+    throw unreachable(error);
+  } finally {
+    if (!call.writableFinished) call.destroy();
+  }
+}
+
+async function bytesIn(response: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    bytes += chunk.length;
+    if (bytes > DOOR_ANSWER_MAX_BYTES) throw new Fault('BROWSER_FAILED', TOO_LONG);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function doorOf(address: string) {
+  const { path, ...rest } = optionsOf(address);
+  return path === undefined ? rest : { socketPath: path };
+}
+
+function optionsOf(address: string): { path?: string; host?: string; port: number } {
+  if (address.startsWith('unix:')) return { path: address.slice('unix:'.length), port: 0 };
+  const { hostname, port } = new URL(`tcp://${address}`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+}
+
+function refusal(status: number, answer: unknown): Fault {
+  const { message } = Object(answer) as { message?: unknown };
+  const text = typeof message === 'string' ? message : 'The runner refused the request.';
+  switch (status) {
+    case 400:
+      return new Fault('MALFORMED_REQUEST', text);
+    case 404:
+      return new Fault('ROUTE_NOT_FOUND', text);
+    case 410:
+      return new Fault('SESSION_ENDED', text);
+    case 413:
+      return new Fault('BODY_TOO_LARGE', text);
+    default:
+      return new Fault('BROWSER_FAILED', text, { status });
+  }
+}
+
+function unreachable(cause: unknown): Fault {
+  return new Fault('BROWSER_FAILED', 'The session could not be reached. Try again.', {}, cause);
+}

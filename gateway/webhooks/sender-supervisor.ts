@@ -1,0 +1,151 @@
+/**
+ * The main side of the sender: keeps its thread alive and makes its calls to core, with the token
+ * and the name that the thread is not told. starting -> running -> (death) -> waiting -> starting;
+ * any -> closing -> closed.
+ * A thread that dies takes its attempts along: what waits in its name ends first, then the next
+ * thread, under a later instance id, takes over what the lost one had claimed. Nothing is lost, a
+ * delivery may arrive twice, with the same id.
+ */
+import type { BlockList } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
+import type { Log } from '../../proto/common/log.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import type { Budget } from './attempt.ts';
+import { type Calls, openCalls } from './core-bridge.ts';
+import type { FromThread, ThreadOptions, ToThread } from './messages.ts';
+
+/**
+ * In milliseconds: attempts in flight get this long at close, and the thread as a whole. An answer
+ * has 15 s and its body 2 s more. Ours: within the drain of the gateway.
+ */
+const ATTEMPTS_END_MS = 17_000;
+const CLOSE_MAX_MS = 22_000;
+/** In milliseconds: the wait before another thread is started, doubling between these. Ours. */
+const RESTART_MIN_MS = 200;
+const RESTART_MAX_MS = 10_000;
+/** In milliseconds: a thread that lived this long was well; the next wait is short again. */
+const WELL_MS = 60_000;
+/**
+ * In MiB: 64 attempts hold some 5 MiB. What grows past this is an attack or a leak, and ends the
+ * thread instead of the process. Ours.
+ */
+const HEAP_MAX_MB = 256;
+
+export type DispatcherOptions = {
+  client: Clients['deliveries'];
+  /** The gateway token. */
+  token: string;
+  /**
+   * One per gateway, the same at each start of it: what an earlier start held is taken over at
+   * once.
+   */
+  senderId: string;
+  /** Addresses that are allowed beside the public ones. */
+  allow: BlockList;
+  /** PEM text: certificates trusted beside the system's. */
+  ca?: string | undefined;
+  log: Log;
+  /** For tests. */
+  budget?: Budget;
+  dnsServers?: readonly string[];
+  attemptsEndMs?: number;
+  onThread?: (worker: Worker) => void;
+};
+
+export type Dispatcher = AsyncDisposable & {
+  /**
+   * Claims no more, lets attempts end within a limit, reports them. A second call waits for the
+   * same end.
+   */
+  close(): Promise<void>;
+};
+
+/** Starts to send. */
+export function startDispatcher(options: DispatcherOptions): Dispatcher {
+  const keeper = new Keeper(options);
+  const close = () => keeper.close();
+  return { close, [Symbol.asyncDispose]: close };
+}
+
+class Keeper {
+  readonly #options: DispatcherOptions;
+  readonly #closing = new AbortController();
+  readonly #kept: Promise<void>;
+  #worker: Worker | undefined;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#kept = this.#keep();
+  }
+
+  async close(): Promise<void> {
+    if (!this.#closing.signal.aborted) {
+      this.#closing.abort();
+      const { attemptsEndMs = ATTEMPTS_END_MS } = this.#options;
+      this.#worker?.postMessage({ kind: 'close', maxMs: attemptsEndMs } satisfies ToThread);
+    }
+    const late = setTimeout(() => void this.#worker?.terminate(), CLOSE_MAX_MS);
+    await this.#kept;
+    clearTimeout(late);
+  }
+
+  /** One thread after the other, until closed. */
+  async #keep(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let waitMs = RESTART_MIN_MS; !signal.aborted; ) {
+      const startedAt = performance.now();
+      const error = await this.#run();
+      if (signal.aborted) return;
+      if (performance.now() - startedAt > WELL_MS) waitMs = RESTART_MIN_MS;
+      this.#options.log.error({ err: error, waitMs }, 'the sender thread ended, starting another');
+      await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+      waitMs = Math.min(waitMs * 2, RESTART_MAX_MS);
+    }
+  }
+
+  /** One thread from its start to its end; gives what ended it. */
+  async #run(): Promise<unknown> {
+    const { allow, ca, budget, dnsServers, onThread } = this.#options;
+    const worker = new Worker(new URL('./sender-thread.ts', import.meta.url), {
+      workerData: { allow, ca, budget, dnsServers } satisfies ThreadOptions,
+      env: moduleCacheEnv(), // no other variable of the service, proxies included
+      execArgv: [], // the program's own flags, such as --input-type, are not for a thread
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
+    });
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    let failure: unknown;
+    const calls = openCalls(this.#options, (message) => worker.postMessage(message));
+    worker.on('message', (message: FromThread) => this.#receive(message, calls));
+    worker.on('error', (error) => {
+      failure = error;
+    });
+    worker.on('exit', () => resolve());
+    this.#worker = worker;
+    onThread?.(worker);
+    await ended;
+    this.#worker = undefined;
+    await calls.end();
+    return failure ?? new Error('the sender thread ended by itself');
+  }
+
+  #receive(message: FromThread, calls: Calls): void {
+    switch (message.kind) {
+      case 'claim':
+        calls.claim(message.id, message.max);
+        return;
+      case 'report':
+        calls.report(message.id, message.reports, message.max);
+        return;
+      case 'leave':
+        calls.leave(message.id);
+        return;
+      case 'dropped':
+        this.#options.log.error({ count: message.count }, 'attempts were not reported in time');
+        return;
+      case 'closed':
+        return;
+    }
+  }
+}

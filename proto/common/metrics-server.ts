@@ -1,0 +1,74 @@
+/**
+ * GET /metrics on an address of its own, which no tenant needs to reach: figures of the whole
+ * installation, without a key. No web page reads them: one of another site is refused, and on
+ * loopback a Host that is not this machine's. One request is answered at a time.
+ */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { foreignRequest } from '../network/local-requests.ts';
+import type { Place } from './env.ts';
+import type { Log } from './log.ts';
+import { type Samples, textOf } from './metrics.ts';
+
+const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+/** In milliseconds: scrapers ask on a connection of their own, or in a moment again. Ours. */
+const KEEP_ALIVE_MS = 5_000;
+const CONNECTIONS_MAX = 32;
+
+export type MetricsDoor = AsyncDisposable & { url: string };
+
+/** Listens. Rejects with node's error when the port is taken. */
+export async function openMetricsDoor(options: {
+  listen: Place;
+  read: () => Promise<readonly Samples[]>;
+  log: Log;
+}): Promise<MetricsDoor> {
+  const { listen, read, log } = options;
+  let reading: Promise<string> | undefined;
+  const text = async (): Promise<string> => {
+    reading ??= read().then(textOf);
+    try {
+      return await reading;
+    } finally {
+      reading = undefined;
+    }
+  };
+  const server = createServer(async (request, response) => {
+    request.resume();
+    const foreign = foreignRequest(request.headers, { boundTo: listen.host, takesAnyName: true });
+    if (foreign !== undefined) {
+      response.writeHead(403, { 'content-type': 'text/plain' }).end(`${foreign}\n`);
+      return;
+    }
+    const isAsked = request.method === 'GET' || request.method === 'HEAD';
+    if (request.url?.split('?')[0] !== '/metrics' || !isAsked) {
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('GET /metrics\n');
+      return;
+    }
+    try {
+      const body = await text();
+      response.writeHead(200, { 'content-type': TYPE, 'cache-control': 'no-store' }).end(body);
+    } catch (error) {
+      log.error({ err: error }, 'metrics could not be read');
+      response.writeHead(500, { 'content-type': 'text/plain' }).end('see the log\n');
+    }
+  });
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.maxConnections = CONNECTIONS_MAX;
+  server.listen(listen.port, listen.host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
+  const url = `http://${host}:${port}/metrics`;
+  log.info({ url }, 'metrics are here');
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * The typed client over gRPC, and the mounting of a service on a gRPC server. Streams honour
+ * back-pressure both ways.
+ */
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+  type Server,
+  type ServiceError,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { brokenCall } from './connection-errors.ts';
+import { asFault, toServiceError } from './errors.ts';
+import {
+  type AnyHandler,
+  type AnyMethod,
+  type Call,
+  type CallOptions,
+  DEADLINE_DEFAULT_MS,
+  type Definition,
+  type Handlers,
+  type OnError,
+  openScope,
+  type RpcClient,
+  raced,
+  reported,
+  throwIfOver,
+} from './local.ts';
+
+const MIB = 1024 * 1024;
+/** In bytes, of a request. A result of 6 MiB, as text, must pass; grpc-js stops at 4 MiB. */
+export const MESSAGE_MAX_BYTES = 16 * MIB;
+/**
+ * In bytes, of an answer. A result of 6 MiB (spec/reference.md 2.4) is read as a Value, which takes
+ * up to 5.5 times the bytes of its JSON.
+ */
+export const ANSWER_MAX_BYTES = 48 * MIB;
+
+/**
+ * Calls a service over gRPC. Close with `close()`; address is grpc-js's, such as
+ * `unix:/run/tabern/core.sock`.
+ */
+export function remote<D extends Definition>(definition: D, channel: Channel): RpcClient<D> {
+  const methods = Object.entries(definition).map(([name, method]) => [
+    name,
+    (request: unknown, options: CallOptions = {}) => remoteCall(channel, method, request, options),
+  ]);
+  return Object.fromEntries(methods) as unknown as RpcClient<D>;
+}
+
+/** A connection that several remote clients share. */
+export class Channel implements Disposable {
+  readonly client: Client;
+
+  constructor(address: string, how: ChannelCredentials = credentialsFor(address)) {
+    this.client = new Client(address, how, {
+      'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
+      'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 2_000,
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.client.close();
+  }
+}
+
+/** A socket file is guarded by its mode; what crosses a network carries a token and needs TLS. */
+function credentialsFor(address: string): ChannelCredentials {
+  return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
+}
+
+/** Puts a service on a gRPC server. */
+export function mount<D extends Definition>(
+  server: Server,
+  definition: D,
+  handlers: Handlers<D>,
+  onError: OnError,
+): void {
+  const implementation: Record<string, unknown> = {};
+  for (const [name, method] of Object.entries(definition)) {
+    implementation[name] = serverMethod(method, handlers[name] as AnyHandler, onError);
+  }
+  server.addService(definition, implementation as UntypedServiceImplementation);
+}
+
+function remoteCall(
+  { client }: Channel,
+  method: AnyMethod,
+  request: unknown,
+  options: CallOptions,
+) {
+  const metadata = new Metadata();
+  for (const [key, value] of Object.entries(options.metadata ?? {})) metadata.set(key, value);
+  const callOptions = { deadline: Date.now() + (options.timeoutMs ?? DEADLINE_DEFAULT_MS) };
+  const { path, requestSerialize: pack, responseDeserialize: unpack } = method;
+
+  if (method.responseStream) {
+    const stream = client.makeServerStreamRequest(
+      path,
+      pack,
+      unpack,
+      request,
+      metadata,
+      callOptions,
+    );
+    return readRemote(stream, path, options.signal);
+  }
+  return new Promise((resolve, reject) => {
+    const done = (error: ServiceError | null, answer?: unknown) => {
+      options.signal?.removeEventListener('abort', cancel);
+      if (error) reject(brokenCall(error, path, options.signal?.aborted === true));
+      else resolve(answer);
+    };
+    const call = method.requestStream
+      ? client.makeClientStreamRequest(path, pack, unpack, metadata, callOptions, done)
+      : client.makeUnaryRequest(path, pack, unpack, request, metadata, callOptions, done);
+    const cancel = () => call.cancel();
+    options.signal?.addEventListener('abort', cancel, { once: true });
+    if (options.signal?.aborted) cancel();
+    if ('write' in call) {
+      void writeAll(request as AsyncIterable<unknown>, call as unknown as Writes).catch(
+        (error: unknown) => {
+          call.cancel();
+          reject(asFault(error));
+        },
+      );
+    }
+  });
+}
+
+async function* readRemote(
+  stream: ClientReadableStream<unknown>,
+  path: string,
+  signal: AbortSignal | undefined,
+) {
+  const cancel = () => stream.cancel();
+  signal?.addEventListener('abort', cancel, { once: true });
+  try {
+    for await (const part of stream) yield part;
+  } catch (error) {
+    throw brokenCall(error as ServiceError, path, signal?.aborted === true);
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    stream.cancel();
+  }
+}
+
+type Writes = {
+  write(part: unknown): boolean;
+  end(): void;
+  on(event: string, then: () => void): unknown;
+  off(event: string, then: () => void): unknown;
+};
+
+/**
+ * Writes as fast as the other side reads; stops when the stream is gone, whose error its owner
+ * tells.
+ */
+async function writeAll(parts: AsyncIterable<unknown>, out: Writes): Promise<void> {
+  for await (const part of parts) {
+    if (!out.write(part) && !(await drained(out))) return;
+  }
+  out.end();
+}
+
+/** True when the stream takes more, false when it is gone. */
+function drained(out: Writes): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (open: boolean) => {
+      out.off('drain', more);
+      out.off('close', gone);
+      out.off('error', gone);
+      resolve(open);
+    };
+    const more = () => settle(true);
+    const gone = () => settle(false);
+    out.on('drain', more);
+    out.on('close', gone);
+    out.on('error', gone);
+  });
+}
+
+type ServerCall = {
+  request: unknown;
+  metadata: Metadata;
+  cancelled: boolean;
+  getDeadline(): Date | number;
+  emit(event: string, error: unknown): boolean;
+} & Writes &
+  AsyncIterable<unknown>;
+
+type Answer = (error: Partial<ServiceError> | null, answer?: unknown) => void;
+
+function serverMethod(method: AnyMethod, handler: AnyHandler, onError: OnError) {
+  if (method.responseStream) {
+    return async (raw: ServerCall) => {
+      const scope = serverScope(raw);
+      try {
+        const request = method.requestStream ? raw : raw.request;
+        const parts = handler(request, scope.call) as AsyncIterable<unknown>;
+        await writeAll(untilOver(parts, scope.call), raw);
+      } catch (error) {
+        raw.emit('error', toServiceError(reported(error, method.path, onError)));
+      } finally {
+        scope.close();
+      }
+    };
+  }
+  return async (raw: ServerCall, answer: Answer) => {
+    const scope = serverScope(raw);
+    try {
+      const request = method.requestStream ? raw : raw.request;
+      answer(null, await raced(handler(request, scope.call) as Promise<unknown>, scope.call));
+    } catch (error) {
+      answer(toServiceError(reported(error, method.path, onError)));
+    } finally {
+      scope.close();
+    }
+  };
+}
+
+async function* untilOver(parts: AsyncIterable<unknown>, call: Call) {
+  for await (const part of parts) {
+    throwIfOver(call);
+    yield part;
+  }
+}
+
+function serverScope(raw: ServerCall): { call: Call; close(): void } {
+  const deadline = Number(raw.getDeadline());
+  const left = new AbortController();
+  raw.on('cancelled', () => left.abort());
+  const timeoutMs = Number.isFinite(deadline)
+    ? Math.max(0, deadline - Date.now())
+    : DEADLINE_DEFAULT_MS;
+  return openScope({ signal: left.signal, timeoutMs, metadata: plain(raw.metadata) });
+}
+
+function plain(metadata: Metadata): Record<string, string> {
+  const entries = Object.entries(metadata.getMap()).filter(
+    ([, value]) => typeof value === 'string',
+  );
+  return Object.fromEntries(entries) as Record<string, string>;
+}

@@ -1,0 +1,77 @@
+/**
+ * The services by their short names, so that a role opens all of its clients, or mounts all of its
+ * handlers, at once.
+ */
+import type { Server } from '@grpc/grpc-js';
+import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
+import { ContextServiceService } from '../gen/tabern/v1/contexts.pb.ts';
+import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
+import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
+import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
+import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
+import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
+import { InvocationServiceService } from '../gen/tabern/v1/invocations.pb.ts';
+import { OperatorServiceService } from '../gen/tabern/v1/operators.pb.ts';
+import { ProjectServiceService } from '../gen/tabern/v1/projects.pb.ts';
+import { RunnerServiceService } from '../gen/tabern/v1/runners.pb.ts';
+import { SessionServiceService } from '../gen/tabern/v1/sessions.pb.ts';
+import { WebhookServiceService } from '../gen/tabern/v1/webhooks.pb.ts';
+import { limited } from './limited.ts';
+import { type Definition, type Handlers, local, type OnError, type RpcClient } from './local.ts';
+import { type Channel, MESSAGE_MAX_BYTES, mount, remote } from './remote.ts';
+
+export const SERVICES = {
+  operators: OperatorServiceService,
+  projects: ProjectServiceService,
+  contexts: ContextServiceService,
+  sessions: SessionServiceService,
+  downloads: DownloadServiceService,
+  extensions: ExtensionServiceService,
+  functions: FunctionServiceService,
+  invocations: InvocationServiceService,
+  webhooks: WebhookServiceService,
+  blobs: BlobServiceService,
+  runners: RunnerServiceService,
+  deliveries: DeliveryServiceService,
+  health: HealthServiceService,
+} as const;
+
+type Services = typeof SERVICES;
+export type ServiceName = keyof Services;
+export type AllHandlers = { [S in ServiceName]: Handlers<Services[S]> };
+export type Clients = { [S in ServiceName]: RpcClient<Services[S]> };
+
+/** Services whose requests carry results, logs and files of others. */
+const CARRIERS: ReadonlySet<ServiceName> = new Set(['runners', 'blobs']);
+/** Ours: a gateway reads bodies of 1 MiB, most of which are refused below 64 KiB. */
+const REQUEST_MAX_BYTES = 1 << 20;
+
+const NAMES = Object.keys(SERVICES) as ServiceName[];
+
+/** Clients that call the handlers in this process. */
+export function localClients(
+  handlers: AllHandlers,
+  options: { onError: OnError; verify?: boolean },
+): Clients {
+  const clients = NAMES.map((name) => [
+    name,
+    local(SERVICES[name], handlers[name] as never, options),
+  ]);
+  return Object.fromEntries(clients) as Clients;
+}
+
+/** Clients over gRPC. They live as long as the channel. */
+export function remoteClients(channel: Channel): Clients {
+  return Object.fromEntries(
+    NAMES.map((name) => [name, remote(SERVICES[name], channel)]),
+  ) as Clients;
+}
+
+/** Puts every service on a gRPC server. */
+export function mountAll(server: Server, handlers: AllHandlers, onError: OnError): void {
+  for (const name of NAMES) {
+    const maxBytes = CARRIERS.has(name) ? MESSAGE_MAX_BYTES : REQUEST_MAX_BYTES;
+    const own = limited(SERVICES[name] as Definition, handlers[name] as never, maxBytes);
+    mount(server, own.definition, own.handlers, onError);
+  }
+}

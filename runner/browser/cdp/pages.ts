@@ -1,0 +1,248 @@
+/**
+ * The pages of one Chrome, numbered in order of their creation, popups included: the pageId of
+ * logs, recordings and live views. Each has one session of our own, which all who watch pages
+ * share. It hangs on the root session, whose auto-attachment nobody else may use; clients have
+ * theirs on sessions of their own and notice nothing.
+ */
+
+import type { Chrome } from '../launch.ts';
+import type { Pipe } from './pipe.ts';
+import { openTargetSession, type TargetSession } from './target-session.ts';
+
+/** Prerendered pages are none yet; workers, frames and extensions are none. */
+const PAGES_ONLY = [{ type: 'page' }, { exclude: true }];
+
+/** Ours: as long as one call of a page's session. */
+const PREPARE_TIMEOUT_MS = 2_000;
+
+export type Page = {
+  /** Number within the session, from 0; never used twice. */
+  readonly id: number;
+  readonly targetId: string;
+  readonly url: string;
+  /** Chrome tells of a new one late: `refresh` first where it matters. */
+  readonly title: string;
+  /**
+   * Shared: switch no domain off, and nothing on that a page can see. A page that hangs answers
+   * nothing, one that has crashed answers again when it has been navigated.
+   */
+  readonly session: TargetSession;
+  /** Settles when the page or Chrome is gone; never rejects. */
+  readonly closed: Promise<void>;
+};
+
+export type Pages = {
+  /** Those open now, by number. */
+  open(): Page[];
+  /** The one opened or brought to the front last. */
+  readonly active: Page | undefined;
+  /** Each page that is open, at once, and each that opens. Gives what stops it. */
+  onPage(listener: (page: Page) => void): () => void;
+  /** Whenever a page has opened a window, by a link or its script: before that one is attached. */
+  onWindow(listener: () => void): () => void;
+  /** Whenever a page opens, closes, becomes active, or changes its address or title. */
+  onChange(listener: () => void): () => void;
+  /**
+   * Runs before any code of a page that opens from now on, and for those open. Send the commands
+   * all at once: a client that waits for new pages itself lets one run for all (Chrome does not
+   * count who waits), but its word comes after what is sent here. No page waits for a preparation
+   * that takes longer than 2 s, or rejects. Settles when the open pages have it. A new page costs
+   * two round trips then, so ask only when you must.
+   */
+  prepare(preparation: Preparation): Promise<void>;
+  /** Asks Chrome for every address and title. */
+  refresh(): Promise<void>;
+  /** The number of a page target, given to it now if it has none. */
+  idOf(targetId: string): number;
+  /** A client has brought that target to the front. */
+  activate(targetId: string): void;
+};
+
+type Preparation = (page: Page) => Promise<unknown>;
+type Target = Record<'targetId' | 'type' | 'url' | 'title', string> &
+  Partial<Record<'subtype' | 'openerId', string>>;
+type Known = { -readonly [key in keyof Page]: Page[key] } & { end(): void };
+type Attachment = { sessionId: string; targetInfo: Target; waitingForDebugger: boolean };
+
+const opened = new WeakMap<Pipe, Promise<Pages>>();
+
+/** Once per Chrome: who asks again shares it. Rejects when Chrome is gone. */
+export function openPages({ pipe }: Pick<Chrome, 'pipe'>): Promise<Pages> {
+  const pages = opened.get(pipe) ?? watch(pipe);
+  opened.set(pipe, pages);
+  return pages;
+}
+
+async function watch(pipe: Pipe): Promise<Pages> {
+  const pages = new PageList(pipe);
+  const discover = { discover: true, filter: PAGES_ONLY };
+  await Promise.all([pipe.call('Target.setDiscoverTargets', discover), pages.attachAll()]);
+  return pages;
+}
+
+class PageList implements Pages {
+  readonly #pipe: Pipe;
+  readonly #ids = new Map<string, number>(); // by target
+  readonly #open = new Map<string, Known>(); // by session
+  readonly #onPages = new Set<(page: Page) => void>();
+  readonly #onWindows = new Set<() => void>();
+  readonly #onChanges = new Set<() => void>();
+  readonly #preparations: Preparation[] = [];
+  /** Targets whose attachment is under way. */
+  readonly #attaching = new Map<string, Promise<unknown>>();
+  #front: string[] = []; // targets, the active one last
+
+  constructor(pipe: Pipe) {
+    this.#pipe = pipe;
+    pipe.onEvent(({ method, params }) => {
+      if (method === 'Target.attachedToTarget') this.#begin(params as Attachment);
+      else if (method === 'Target.targetCreated') this.#appear(params['targetInfo'] as Target);
+      else if (method === 'Target.detachedFromTarget') this.#finish(String(params['sessionId']));
+      else if (method === 'Target.targetInfoChanged') this.#tell(params['targetInfo'] as Target);
+    });
+    void pipe.closed.then(() => {
+      for (const sessionId of this.#open.keys()) this.#finish(sessionId);
+    });
+  }
+
+  /** Those that are there; what opens later attaches as it appears. */
+  async attachAll(): Promise<void> {
+    const { targetInfos } = await this.#pipe.call('Target.getTargets', { filter: PAGES_ONLY });
+    await Promise.all((targetInfos as Target[]).map((target) => this.#attach(target)));
+  }
+
+  open(): Page[] {
+    return [...this.#open.values()].sort((a, b) => a.id - b.id);
+  }
+
+  get active(): Page | undefined {
+    return this.#of(this.#front.at(-1) ?? '');
+  }
+
+  onPage(listener: (page: Page) => void): () => void {
+    this.#onPages.add(listener);
+    for (const page of this.#open.values()) listener(page);
+    return () => void this.#onPages.delete(listener);
+  }
+
+  onWindow(listener: () => void): () => void {
+    this.#onWindows.add(listener);
+    return () => void this.#onWindows.delete(listener);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#onChanges.add(listener);
+    return () => void this.#onChanges.delete(listener);
+  }
+
+  async refresh(): Promise<void> {
+    const { targetInfos } = await this.#pipe.call('Target.getTargets', { filter: PAGES_ONLY });
+    for (const target of targetInfos as Target[]) this.#tell(target);
+  }
+
+  async prepare(preparation: Preparation): Promise<void> {
+    const before = [...this.#open.values()];
+    this.#preparations.push(preparation);
+    await this.#pipe.call('Target.setAutoAttach', {
+      ...{ autoAttach: true, flatten: true, waitForDebuggerOnStart: true },
+      filter: PAGES_ONLY,
+    });
+    await Promise.all(before.map((page) => within(preparation(page))));
+  }
+
+  idOf(targetId: string): number {
+    const id = this.#ids.get(targetId) ?? this.#ids.size;
+    this.#ids.set(targetId, id);
+    return id;
+  }
+
+  activate(targetId: string): void {
+    if (this.#front.at(-1) === targetId || !this.#of(targetId)) return;
+    this.#front = [...this.#front.filter((id) => id !== targetId), targetId];
+    this.#changed();
+  }
+
+  /**
+   * By hand while nothing is to be prepared: where Chrome attaches by itself, a popup waits for its
+   * debugger, told so or not, and with it the script that opened it: for ever, when no client lets
+   * it run (seen with Chromium 153; nobody does for a person in a live view).
+   */
+  #appear(target: Target): void {
+    if (target.openerId !== undefined) for (const listener of this.#onWindows) listener();
+    if (this.#preparations.length === 0) void this.#attach(target);
+  }
+
+  /** A target that is gone is not attached to. */
+  async #attach({ targetId, type, subtype }: Target): Promise<void> {
+    if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
+    const wanted = { targetId, flatten: true };
+    const attached =
+      this.#attaching.get(targetId) ??
+      this.#pipe.call('Target.attachToTarget', wanted).catch(() => undefined);
+    this.#attaching.set(targetId, attached);
+    await attached;
+    this.#attaching.delete(targetId);
+  }
+
+  #begin({ sessionId, targetInfo, waitingForDebugger }: Attachment): void {
+    const { targetId, type, subtype } = targetInfo;
+    // a session that somebody of us attached by hand comes here too
+    if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
+    const page = openPage(this.#pipe, { sessionId, targetInfo }, this.idOf(targetId));
+    this.#open.set(sessionId, page);
+    for (const listener of this.#onPages) listener(page);
+    this.activate(targetId);
+    const prepared = Promise.all(this.#preparations.map((prepare) => within(prepare(page))));
+    if (!waitingForDebugger) return;
+    // rejects when the page is gone
+    const run = () => page.session.call('Runtime.runIfWaitingForDebugger').catch(() => undefined);
+    void prepared.then(run);
+  }
+
+  #finish(sessionId: string): void {
+    const page = this.#open.get(sessionId);
+    if (!page) return;
+    this.#open.delete(sessionId);
+    this.#front = this.#front.filter((id) => id !== page.targetId);
+    page.end();
+    this.#changed();
+  }
+
+  #tell({ targetId, url, title }: Target): void {
+    const page = this.#of(targetId);
+    if (!page || (page.url === url && page.title === title)) return;
+    Object.assign(page, { url, title });
+    this.#changed();
+  }
+
+  #of(targetId: string): Known | undefined {
+    return [...this.#open.values()].find((page) => page.targetId === targetId);
+  }
+
+  #changed(): void {
+    for (const listener of this.#onChanges) listener();
+  }
+}
+
+function openPage(
+  pipe: Pipe,
+  { sessionId, targetInfo }: Pick<Attachment, 'sessionId' | 'targetInfo'>,
+  id: number,
+): Known {
+  const { targetId, url, title } = targetInfo;
+  const { end, ...session } = openTargetSession(pipe, sessionId);
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const finish = (): void => {
+    end();
+    resolve();
+  };
+  return { id, targetId, url, title, session, closed, end: finish };
+}
+
+/** Settles with it, whatever came of it, or after 2 s. */
+async function within(work: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, PREPARE_TIMEOUT_MS);
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
+}

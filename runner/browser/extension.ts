@@ -1,0 +1,71 @@
+/**
+ * The extension that a Chrome is started with. Chrome loads it some time after it is ready and says
+ * nowhere that it did not: it is asked, until the extension is there with its service worker. Only
+ * then is a client let in.
+ */
+import { constants } from 'node:fs';
+import { cp, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SessionUnfit } from '../common/session-unfit.ts';
+import type { Pipe } from './cdp/pipe.ts';
+
+export type LoadedExtension = {
+  /** Its id with us; Chrome's own comes of the path that it is loaded from. */
+  id: string;
+  /** Unpacked, on this machine. */
+  dir: string;
+};
+
+/** Ours: it takes some 100 ms; on a loaded machine tens of seconds. */
+const LOAD_TIMEOUT_MS = 45_000;
+const PAUSE_MS = 20;
+
+type Known = { id: string; enabled?: boolean; path?: string };
+type Target = { type: string; url: string };
+
+/** Where Chrome finds it. */
+export function extensionPlace({ id }: LoadedExtension): string {
+  return `/extensions/${id}`;
+}
+
+/**
+ * A copy of this Chrome's own, in its directory: Chrome writes the rules of a content blocker, made
+ * ready, beside its manifest, and does not load it where it cannot.
+ */
+export async function ownExtension(
+  { id, dir }: LoadedExtension,
+  chromeDir: string,
+): Promise<LoadedExtension> {
+  const own = join(chromeDir, 'extension');
+  await cp(dir, own, { recursive: true, mode: constants.COPYFILE_FICLONE });
+  return { id, dir: own };
+}
+
+/** Throws SessionUnfit when Chrome does not take it. */
+export async function extensionLoaded(pipe: Pipe, extension: LoadedExtension): Promise<void> {
+  const { dir } = extension;
+  const place = extensionPlace(extension);
+  const worker = await hasWorker(dir);
+  const until = performance.now() + LOAD_TIMEOUT_MS;
+  while (performance.now() < until) {
+    const { extensions } = (await pipe.call('Extensions.getExtensions')) as { extensions: Known[] };
+    const isOwn = ({ path = '' }: Known) => path === place || path === dir;
+    const loaded = extensions.find((one) => isOwn(one) && one.enabled !== false);
+    if (loaded && (!worker || (await isWorking(pipe, loaded.id)))) return;
+    await sleep(PAUSE_MS);
+  }
+  throw new SessionUnfit('the browser did not load the extension: look at its manifest');
+}
+
+async function isWorking(pipe: Pipe, id: string): Promise<boolean> {
+  const { targetInfos } = (await pipe.call('Target.getTargets')) as { targetInfos: Target[] };
+  const isOwn = ({ type, url }: Target) =>
+    type === 'service_worker' && url.startsWith(`chrome-extension://${id}/`);
+  return targetInfos.some(isOwn);
+}
+
+async function hasWorker(dir: string): Promise<boolean> {
+  const text = await readFile(join(dir, 'manifest.json'), 'utf8');
+  return /"service_worker"\s*:/.test(text);
+}

@@ -1,0 +1,191 @@
+/**
+ * Finds the Chrome to run. The system's own comes first: it gets its security updates from the
+ * distribution.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Log } from '../../proto/common/log.ts';
+import { isExecutable } from '../jail/prlimit.ts';
+
+export type Engine = {
+  /**
+   * The shell is a third of the full browser in time and memory; it says HeadlessChrome in more
+   * places.
+   */
+  kind: 'headless-shell' | 'chromium';
+  program: string;
+  /** The directory that the program needs around it. */
+  home: string;
+  /** Beyond what every Chrome gets. */
+  env: Record<string, string>;
+};
+
+/** There is no Chrome that could be run. Its message says which command installs one. */
+export class ChromeNotFound extends Error {
+  override readonly name = 'ChromeNotFound';
+}
+
+const INSTALL =
+  'install one with `apt install chromium-headless-shell` (or chromium), ' +
+  'or name yours in TABERN_CHROME';
+
+/**
+ * Best first. Debian's commands are shell wrappers that add flags and a Google API key: the program
+ * itself is called.
+ */
+const SYSTEM = [
+  '/usr/lib/chromium/chromium-headless-shell',
+  '/usr/lib/chromium/chromium',
+  '/usr/lib64/chromium-browser/headless_shell',
+  '/usr/lib64/chromium-browser/chromium-browser',
+  '/opt/google/chrome/chrome',
+];
+const WRAPPERS: Readonly<Record<string, string>> = {
+  '/usr/bin/chromium-headless-shell': '/usr/lib/chromium/chromium-headless-shell',
+  '/usr/bin/chromium': '/usr/lib/chromium/chromium',
+  '/usr/bin/google-chrome': '/opt/google/chrome/chrome',
+  '/opt/google/chrome/google-chrome': '/opt/google/chrome/chrome',
+};
+
+type FindOptions = {
+  /** The operator's choice. */
+  program?: string;
+  /** Takes the npm package's browser, unpacked once, where there is none of `system`. */
+  cacheDir: string;
+  log: Log;
+  system?: readonly string[];
+  /** The full browser talks to itself over unix sockets: not every jail lets it. */
+  shellOnly?: boolean;
+};
+
+/** The engines of this machine, one of each kind at most, the first for invocations. */
+export type Engines = { invocations: Engine; sessions: Engine; all: readonly Engine[] };
+
+/**
+ * Invocations take the shell where there is one, sessions the full browser: people look at those.
+ * Throws ChromeNotFound.
+ */
+export async function findEngines(options: FindOptions): Promise<Engines> {
+  const { program, system = systemOf(options) } = options;
+  const invocations = await findChrome(options);
+  const others = program === undefined ? system.filter(isExecutable) : [];
+  const found = await Promise.all(others.map(async (path) => engine(await realpath(path))));
+  const full = [invocations, ...found].find(({ kind }) => kind === 'chromium');
+  const sessions = full ?? invocations;
+  const all = [...new Set([invocations, sessions])];
+  return { invocations, sessions, all };
+}
+
+/** Throws ChromeNotFound. */
+export async function findChrome(options: FindOptions): Promise<Engine> {
+  const { program, cacheDir, log, system = systemOf(options), shellOnly = false } = options;
+  if (program !== undefined) {
+    if (!isExecutable(program)) throw new ChromeNotFound(`cannot run ${program}: ${INSTALL}`);
+    const wanted = engine(await realpath(program));
+    if (wanted.kind === 'headless-shell' || !shellOnly) return wanted;
+    throw new ChromeNotFound(
+      `landlock cannot hold ${program}: name a headless shell, or use bwrap`,
+    );
+  }
+  const found = system.find(isExecutable);
+  if (found !== undefined) return engine(await realpath(found));
+  const unpacked = await unpackNpm(cacheDir, log);
+  if (unpacked === undefined) throw new ChromeNotFound(`no Chrome here: ${INSTALL}`);
+  log.warn('running the Chrome of the npm package, which lags behind security updates');
+  return unpacked;
+}
+
+function systemOf({ shellOnly = false }: FindOptions): readonly string[] {
+  return shellOnly ? SYSTEM.filter((path) => isShell(path)) : SYSTEM;
+}
+
+function isShell(path: string): boolean {
+  return /headless[-_]shell$/.test(basename(path));
+}
+
+function engine(path: string): Engine {
+  const program = WRAPPERS[path] ?? path;
+  const kind = isShell(program) ? 'headless-shell' : 'chromium';
+  return { kind, program, home: dirname(program), env: {} };
+}
+
+/** Ours: it takes 2 s on a quiet machine. */
+const UNPACK_TIMEOUT_MS = 120_000;
+/**
+ * Unpacks 200 MB into TMPDIR; the variable makes it unpack its NSS and expat too. In a process of
+ * its own, because the package reads both from the environment. Its `args` are never used: they
+ * switch web security off.
+ */
+const UNPACK = "import('@sparticuz/chromium').then(({ default: it }) => it.executablePath())";
+/**
+ * Instead of the package's own, which names directories of AWS Lambda: the fonts of the system,
+ * where it has some, and the package's. `relative` is beside this file.
+ */
+const FONTS_CONF = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir>/usr/share/fonts</dir>
+  <dir prefix="relative">fonts</dir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
+</fontconfig>
+`;
+
+async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined> {
+  const manifest = npmManifest();
+  if (manifest === undefined) return undefined;
+  const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
+  const home = join(cacheDir, `chromium-${version}`);
+  if (!existsSync(home)) {
+    log.info({ version }, 'unpacking the Chrome of the npm package');
+    await mkdir(cacheDir, { recursive: true });
+    const part = await mkdtemp(`${home}.`);
+    try {
+      await promisify(execFile)(process.execPath, ['--input-type=module', '-e', UNPACK], {
+        cwd: dirname(manifest),
+        env: { TMPDIR: part, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
+        timeout: UNPACK_TIMEOUT_MS,
+      });
+      await writeFile(join(part, 'fonts/fonts.conf'), FONTS_CONF);
+      await openToAll(part);
+      // another runner may have been faster: both unpacked the same
+      await rename(part, home).catch(() => undefined);
+    } finally {
+      await rm(part, { recursive: true, force: true });
+    }
+  }
+  const env = { LD_LIBRARY_PATH: join(home, 'al2023/lib'), FONTCONFIG_PATH: join(home, 'fonts') };
+  return { kind: 'headless-shell', program: join(home, 'chromium'), home, env };
+}
+
+/** The package unpacks for its own user; a jail has another uid. For data the bit means nothing. */
+async function openToAll(dir: string): Promise<void> {
+  const names = await readdir(dir, { recursive: true });
+  await Promise.all(
+    [dir, ...names.map((name) => join(dir, name))].map(async (path) => {
+      await chmod(path, 0o755);
+    }),
+  );
+}
+
+function npmManifest(): string | undefined {
+  const require = createRequire(import.meta.url);
+  const paths = require.resolve.paths('@sparticuz/chromium') ?? [];
+  return paths
+    .map((dir) => join(dir, '@sparticuz/chromium/package.json'))
+    .find((path) => existsSync(path));
+}

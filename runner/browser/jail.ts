@@ -1,0 +1,147 @@
+/**
+ * What Chrome's jail holds: the libraries and fonts of the system, the engine, and the one
+ * directory it may write.
+ */
+import { existsSync, statfsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import type { AddressInfo, Server } from 'node:net';
+import { join } from 'node:path';
+import { INLET_PORT, withInlet } from '../jail/egress/listener.ts';
+import type { At, Jail, JailSpec, Mount } from '../jail/open.ts';
+import { findProgram, type JailLimits } from '../jail/prlimit.ts';
+import { programMounts } from '../jail/program-mounts.ts';
+import { extensionPlace, type LoadedExtension } from './extension.ts';
+import type { Engine } from './find.ts';
+import { chromeFlags } from './flags.ts';
+
+/** Made in each Chrome's directory. */
+export const DIRS = ['profile', 'cache', 'downloads', 'uploads', 'home'] as const;
+
+/** Directories of a Chrome as it sees them. */
+export type Paths = { downloads: string; uploads: string };
+
+/** No /usr/bin: no programs but the engine and the two that start it. */
+const SYSTEM_DIRS = [
+  '/usr/lib',
+  '/usr/lib64',
+  '/lib',
+  '/lib64',
+  '/usr/share',
+  '/etc/fonts',
+  '/var/cache/fontconfig', // else it reads every font at each start
+  '/etc/ld.so.cache',
+];
+const SHELL = '/start/sh';
+const NODE = '/start/node';
+const DATA = '/data';
+
+/** Of /tmp and of /dev/shm each. Ours: a page of many canvases wants hundreds. */
+const TMP_BYTES = 512 << 20;
+/** Ours: the largest download. */
+const FILE_MAX_BYTES = 2 * 1024 ** 3;
+/** Processes and threads. Ours: a Chrome of one page has about 150; a fork bomb stops here. */
+const PROCESSES_MAX = 4096;
+const FILES_MAX = 8192;
+const LIMITS = { files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX };
+/** Source: browser.md 4.2. */
+const BACKGROUND_NICE = 10;
+/** Below, Chrome's shared memory does not fit. */
+const SHM_MIN_BYTES = 256 << 20;
+
+type Place = {
+  engine: Engine;
+  jail: Jail;
+  hasSandbox: boolean;
+  dir: string;
+  profileDir: string;
+  extension?: LoadedExtension;
+  isBackground?: boolean;
+  memoryMaxBytes?: number;
+  ignoreCertificateErrors?: boolean;
+};
+
+/** `local` is the inlet when the jail has no network of its own. */
+export async function chromeSpec(
+  place: Place,
+  local: Server | undefined,
+): Promise<{ spec: JailSpec; paths: Paths }> {
+  const { engine, hasSandbox, dir, profileDir, extension } = place;
+  const port = local === undefined ? INLET_PORT : (local.address() as AddressInfo).port;
+  const command = (at: At): string[] => [
+    at(engine.program),
+    ...chromeFlags({
+      engine,
+      profile: at(`${DATA}/profile`),
+      cache: at(`${DATA}/cache`),
+      proxyPort: port,
+      hasSandbox,
+      hasSmallShm: local !== undefined && (!place.jail.hasUnixSockets || hasSmallShm()),
+      ignoreCertificateErrors: place.ignoreCertificateErrors ?? false,
+      extension: extension && at(extensionPlace(extension)),
+    }),
+  ];
+  const mounts: Mount[] = [
+    ...(await systemMounts(engine)),
+    { from: dir, to: DATA, writable: true },
+    { from: profileDir, to: `${DATA}/profile`, writable: true },
+    // mounts of their own: what runs in there cannot put a link in their place
+    { from: join(dir, 'downloads'), to: `${DATA}/downloads`, writable: true },
+    { from: join(dir, 'uploads'), to: `${DATA}/uploads` },
+    ...(extension ? [{ from: extension.dir, to: extensionPlace(extension), writable: true }] : []),
+  ];
+  const isOwnNetwork = local === undefined;
+  const spec: JailSpec = {
+    argv: (at) =>
+      isOwnNetwork ? withInlet({ shell: at(SHELL), node: at(NODE) }, command(at)) : command(at),
+    mounts,
+    env: (at) => ({
+      HOME: at(`${DATA}/home`),
+      TMPDIR: at('/tmp'),
+      LANG: 'C.UTF-8',
+      TZ: 'UTC',
+      ...engine.env,
+    }),
+    tmpBytes: TMP_BYTES,
+    limits: limitsOf(place),
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', ...(isOwnNetwork ? ['ipc' as const] : [])],
+    nestedNamespaces: true,
+    hasChildren: true,
+    ...(isOwnNetwork ? {} : { ports: [port] }),
+  };
+  const at: At = isOwnNetwork ? (inside) => inside : (inside) => inside.replace(DATA, dir);
+  return { spec, paths: { downloads: at(`${DATA}/downloads`), uploads: at(`${DATA}/uploads`) } };
+}
+
+function limitsOf({ isBackground, memoryMaxBytes }: Place): JailLimits {
+  return {
+    ...LIMITS,
+    ...(isBackground === true ? { nice: BACKGROUND_NICE } : {}),
+    ...(memoryMaxBytes === undefined ? {} : { memoryBytes: memoryMaxBytes }),
+  };
+}
+
+let starters: Promise<Mount[]> | undefined;
+
+async function systemMounts(engine: Engine): Promise<Mount[]> {
+  const dirs = [...SYSTEM_DIRS, engine.home].filter((path) => existsSync(path));
+  const whole = await Promise.all(dirs.map(async (to) => ({ from: await realpath(to), to })));
+  starters ??= starterMounts();
+  const isCovered = ({ to }: Mount): boolean => dirs.some((dir) => to.startsWith(`${dir}/`));
+  return [...whole, ...(await starters).filter((mount) => !isCovered(mount))];
+}
+
+/** What starts Chrome and its inlet side by side. */
+async function starterMounts(): Promise<Mount[]> {
+  const shell = findProgram('sh');
+  if (shell === undefined) throw new Error('no sh on this machine');
+  const programs = [programMounts(shell, SHELL), programMounts(process.execPath, NODE)];
+  const unique = new Map((await Promise.all(programs)).flat().map((mount) => [mount.to, mount]));
+  return [...unique.values()];
+}
+
+function hasSmallShm(): boolean {
+  const path = join('/dev', 'shm');
+  if (!existsSync(path)) return true;
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize < SHM_MIN_BYTES;
+}

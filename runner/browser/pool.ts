@@ -1,0 +1,110 @@
+/**
+ * Chromes for sessions, one each and used once, at most `max` taken. Those that start like any
+ * other come out of their engine's stock (spares.ts). What is fixed when Chrome starts, such as its
+ * profile, makes one of its own.
+ */
+import type { Log } from '../../proto/common/log.ts';
+import { openSlots } from '../common/semaphore.ts';
+import { openPages } from './cdp/pages.ts';
+import type { LoadedExtension } from './extension.ts';
+import type { Engine } from './find.ts';
+import type { Chrome } from './launch.ts';
+import { Stock } from './spares.ts';
+
+export type TakeOptions = {
+  /** Absent: the first of the stocks. */
+  engine?: Engine['kind'];
+  /** A user-data directory of the caller's. */
+  profileDir?: string;
+  /** For full Chromium. */
+  extension?: LoadedExtension;
+  /** Any certificate will do. */
+  ignoreCertificateErrors?: boolean;
+};
+
+export type ChromePool = {
+  /**
+   * Waits while `max` are taken. Throws when Chrome does not start, or with the signal's reason.
+   */
+  take(options: TakeOptions, signal: AbortSignal): Promise<Chrome>;
+  /** How many are with somebody, and how many are up in all. */
+  counts(): { taken: number; up: number };
+  /** Ends every Chrome, taken or spare; settles when all are gone. */
+  close(): Promise<void>;
+};
+
+export type PoolOptions = {
+  launch: (options: TakeOptions) => Promise<Chrome>;
+  /** Warm Chromes kept of each engine, beside those that are taken; one entry at least. */
+  stocks: readonly { engine: Engine['kind']; spares: number }[];
+  /** Chromes taken at once. */
+  max: number;
+  log: Log;
+};
+
+export function openChromePool({ launch, stocks, max, log }: PoolOptions): ChromePool {
+  const slots = openSlots(max);
+  const alive = new Set<Chrome>();
+  const starting = new Set<Promise<unknown>>();
+  const closing = new AbortController();
+  let taken = 0;
+
+  const start = async (options: TakeOptions): Promise<Chrome> => {
+    const started = launch(options);
+    const settled = started.then(
+      () => undefined,
+      () => undefined,
+    );
+    starting.add(settled);
+    try {
+      const chrome = await started;
+      // nearly every session watches its pages: one that takes a spare finds them watched
+      openPages(chrome).catch((error: unknown) => {
+        if (alive.has(chrome)) log.warn({ error: String(error) }, 'a Chrome is unfit: killed');
+        chrome.kill();
+      });
+      alive.add(chrome);
+      void chrome.exited.then(() => alive.delete(chrome));
+      return chrome;
+    } finally {
+      starting.delete(settled);
+    }
+  };
+  const stocked = stocks.map(({ engine, spares }) => {
+    const options = { start: () => start({ engine }), spares, log, closing: closing.signal };
+    return [engine, new Stock(options)] as const;
+  });
+  const stockOf = (options: TakeOptions): Stock | undefined => {
+    const { engine = stocks[0]?.engine, ...own } = options;
+    const isLikeAnyOther = Object.values(own).every((value) => value === undefined);
+    return isLikeAnyOther ? stocked.find(([kind]) => kind === engine)?.[1] : undefined;
+  };
+  return {
+    async take(options, signal) {
+      const either = AbortSignal.any([signal, closing.signal]);
+      await slots.take(either);
+      try {
+        const chrome = await (stockOf(options)?.next(either) ?? start(options));
+        if (either.aborted) {
+          await chrome.close();
+          throw either.reason;
+        }
+        taken += 1;
+        void chrome.exited.then(() => {
+          taken -= 1;
+          slots.give();
+        });
+        return chrome;
+      } catch (error) {
+        slots.give();
+        throw error;
+      }
+    },
+    counts: () => ({ taken, up: alive.size }),
+    async close() {
+      closing.abort(new Error('the pool of Chromes is closed'));
+      await Promise.all(starting);
+      await Promise.all([...alive].map((chrome) => chrome.close()));
+    },
+  };
+}

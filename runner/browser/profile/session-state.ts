@@ -1,0 +1,220 @@
+/**
+ * What a browser forgets when it ends and a context keeps nevertheless: session cookies, and the
+ * sessionStorage of its open pages. It travels as tabern-session.json in the user-data directory.
+ *
+ * sessionStorage is of one tab: of each origin the first page's is kept, and the first page of the
+ * next session gets it, before any client does. Chrome sets it for a document of that origin only,
+ * so the page visits an empty document per origin, which no network is asked for; what stands in
+ * the page's history but is not open is read in the same way.
+ */
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pipe } from '../cdp/pipe.ts';
+import { type Attached, attach, type CallOptions } from '../cdp/target-session.ts';
+
+const FILE = 'tabern-session.json';
+/** In bytes of the file. Ours: Chrome gives an origin 10 MiB, and few use 10 KiB. */
+const FILE_MAX_BYTES = 16 << 20;
+/** Ours: a visit takes some 10 ms. */
+const ORIGINS_MAX = 50;
+const PAGES_MAX = 20;
+/** For an answer at a start. Ours: the machine may be busy, and a login hangs on it. */
+const PATIENT = { timeoutMs: 10_000 };
+/** Of all pages together, and one call more. Ours: a page that hangs takes 2 s of it. */
+const PAGES_TIMEOUT_MS = 5_000;
+const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
+
+type Cookie = { name: string; value: string; domain: string; path: string };
+type Items = [key: string, value: string][];
+export type SessionState = { cookies: Cookie[]; storage: Record<string, Items> };
+
+/** Reads it from a Chrome that is about to be closed. Leaves out a page that does not answer. */
+export async function readState(pipe: Pipe): Promise<SessionState> {
+  const { cookies } = (await pipe.call('Storage.getCookies')) as { cookies: Kept[] };
+  const storage: Record<string, Items> = {};
+  const deadline = performance.now() + PAGES_TIMEOUT_MS;
+  for (const targetId of (await pagesOf(pipe)).slice(0, PAGES_MAX)) {
+    if (performance.now() > deadline) break;
+    try {
+      await using page = await attach(pipe, targetId);
+      await readPage(page, storage, deadline);
+    } catch {
+      // it closed meanwhile, or hangs: the other pages and the profile are worth keeping
+    }
+  }
+  return { cookies: cookies.filter(({ session }) => session).map(settable), storage };
+}
+
+/** Gives it to a Chrome that no client has yet. Answers with what could not be given. */
+export async function restoreState(pipe: Pipe, state: SessionState): Promise<string[]> {
+  const problems: string[] = [];
+  const cookies = await setCookies(pipe, state.cookies);
+  if (cookies > 0) problems.push(`${cookies} session cookies could not be restored`);
+  const origins = Object.entries(state.storage).slice(0, ORIGINS_MAX);
+  const [targetId] = origins.length === 0 ? [] : await pagesOf(pipe);
+  if (targetId === undefined) return problems;
+  try {
+    await using page = await attach(pipe, targetId);
+    await using visits = await openVisits(page, PATIENT);
+    for (const [origin, items] of origins) {
+      await visits.to(`${origin}/`);
+      const storageId = { securityOrigin: origin, isLocalStorage: false };
+      await Promise.all(
+        items.map(([key, value]) =>
+          page.call('DOMStorage.setDOMStorageItem', { storageId, key, value }, PATIENT),
+        ),
+      );
+    }
+    await visits.to('about:blank');
+    await page.call('Page.resetNavigationHistory', {}, PATIENT);
+  } catch {
+    problems.push('the sessionStorage could not be restored');
+  }
+  return problems;
+}
+
+// --- the file ---
+
+export async function writeState(dir: string, state: SessionState): Promise<void> {
+  await writeFile(join(dir, FILE), JSON.stringify(state), { mode: 0o600 });
+}
+
+/** Takes it out of the directory. Undefined when there is none, or none of ours. */
+export async function takeState(dir: string): Promise<SessionState | undefined> {
+  const path = join(dir, FILE);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined || text.length > FILE_MAX_BYTES) return undefined;
+  await rm(path);
+  try {
+    const { cookies, storage } = JSON.parse(text) as Partial<SessionState>;
+    return {
+      cookies: Array.isArray(cookies) ? cookies.filter(isObject) : [],
+      storage: Object.fromEntries(Object.entries(storage ?? {}).filter(isKept)),
+    };
+  } catch {
+    return undefined; // a client's archive may hold anything under that name
+  }
+}
+
+function isKept([origin, items]: [string, unknown]): boolean {
+  const isPair = (item: unknown): boolean =>
+    Array.isArray(item) && item.length === 2 && item.every((text) => typeof text === 'string');
+  return isWebOrigin(origin) && Array.isArray(items) && items.every(isPair);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+// --- cookies ---
+
+type Kept = Cookie & { session: boolean } & Record<string, unknown>;
+
+/** What Storage.setCookies takes of what Storage.getCookies gives. */
+function settable(cookie: Kept): Cookie {
+  const { size: _, session: __, expires: ___, ...rest } = cookie;
+  return rest;
+}
+
+/** One that Chrome refuses must not cost the others. Gives how many it refused. */
+async function setCookies(pipe: Pipe, cookies: readonly Cookie[]): Promise<number> {
+  if (cookies.length === 0) return 0;
+  const all = await pipe.call('Storage.setCookies', { cookies }).catch(() => undefined);
+  if (all !== undefined) return 0;
+  let refused = 0;
+  for (const cookie of cookies) {
+    await pipe.call('Storage.setCookies', { cookies: [cookie] }).catch(() => {
+      refused += 1;
+    });
+  }
+  return refused;
+}
+
+// --- pages ---
+
+type Target = { targetId: string; type: string; browserContextId?: string };
+
+/** Of the profile: a client's own browser contexts are in memory, and meant to be. */
+async function pagesOf(pipe: Pipe): Promise<string[]> {
+  const [{ targetInfos }, { browserContextIds }] = (await Promise.all([
+    pipe.call('Target.getTargets'),
+    pipe.call('Target.getBrowserContexts'),
+  ])) as [{ targetInfos: Target[] }, { browserContextIds: string[] }];
+  return targetInfos
+    .filter(({ type, browserContextId = '' }) => {
+      return type === 'page' && !browserContextIds.includes(browserContextId);
+    })
+    .map(({ targetId }) => targetId);
+}
+
+async function readPage(
+  page: Attached,
+  storage: Record<string, Items>,
+  deadline: number,
+): Promise<void> {
+  const read = async (origin: string): Promise<void> => {
+    const storageId = { securityOrigin: origin, isLocalStorage: false };
+    const { entries } = await page.call('DOMStorage.getDOMStorageItems', { storageId });
+    if ((entries as Items).length > 0) storage[origin] = entries as Items;
+  };
+  const { frameTree } = await page.call('Page.getFrameTree');
+  const { securityOrigin } = (frameTree as { frame: { securityOrigin: string } }).frame;
+  if (isWebOrigin(securityOrigin) && !(securityOrigin in storage)) await read(securityOrigin);
+  const { entries } = await page.call('Page.getNavigationHistory');
+  const urls = (entries as { url: string }[]).map(({ url }) => URL.parse(url)?.origin ?? '');
+  const before = [...new Set(urls)].filter((url) => isWebOrigin(url) && url !== securityOrigin);
+  if (before.length === 0) return;
+  await using visits = await openVisits(page);
+  for (const origin of before.slice(-ORIGINS_MAX)) {
+    if (origin in storage) continue;
+    if (performance.now() > deadline) return;
+    await visits.to(`${origin}/`);
+    await read(origin);
+  }
+}
+
+/** Lets the page visit origins without asking them: every document is an empty one of ours. */
+async function openVisits(
+  page: Attached,
+  options: CallOptions = {},
+): Promise<AsyncDisposable & { to(url: string): Promise<void> }> {
+  page.on('Fetch.requestPaused', ({ requestId }) => {
+    const answer = {
+      requestId,
+      responseCode: 200,
+      responseHeaders: [{ name: 'content-type', value: 'text/html' }],
+      body: EMPTY_PAGE,
+    };
+    // rejects when the page went on: then nobody waits for it
+    page.call('Fetch.fulfillRequest', answer).catch(() => undefined);
+  });
+  // a page that asks whether to leave would wait for an answer
+  page.on('Page.javascriptDialogOpening', () => {
+    page.call('Page.handleJavaScriptDialog', { accept: true }).catch(() => undefined);
+  });
+  await page.call('Page.enable', {}, options);
+  await page.call('Network.enable', {}, options);
+  await page.call('Network.setBypassServiceWorker', { bypass: true }, options);
+  await page.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, options);
+  return {
+    async to(url) {
+      // a call right after Page.navigate may still reach the process of the page before
+      const loaded = page.once('Page.loadEventFired', options);
+      const going = page.call('Page.navigate', { url }, options);
+      const [{ errorText }] = await Promise.all([going, loaded]);
+      if (errorText !== undefined) throw new Error(`cannot visit an origin: ${errorText}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await page.call('Fetch.disable');
+      await page.call('Network.disable');
+      await page.call('Page.disable');
+    },
+  };
+}
+
+function isWebOrigin(text: string): boolean {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') && URL.parse(text)?.origin === text;
+}

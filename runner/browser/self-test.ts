@@ -1,0 +1,101 @@
+/**
+ * Checks once, at the runner's start, that a Chrome does what sessions need: through a relay on
+ * loopback, as a client of a session does, a page is opened, computes something and shows a line of
+ * text in a picture. A Chrome without a font dies of the first text.
+ */
+import { randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import CDP from 'chrome-remote-interface';
+import type { Log } from '../../proto/common/log.ts';
+import { openRelay } from '../sessions/relay/relay.ts';
+import type { Chrome } from './launch.ts';
+
+const PAGE = 'data:text/html,<title>tabern</title><body bgcolor=white><h1>A line of text</h1>';
+/** The page is committed when the navigation is answered, its title read a moment later. */
+const EXPRESSION = `new Promise((done) => {
+  const look = () => document.title ? done(document.title + innerWidth) : setTimeout(look, 5);
+  look();
+})`;
+/** How many points of a picture are dark. In the page, which has a decoder. */
+const darkPoints = (png: string): string => `(async () => {
+  const picture = new Image();
+  picture.src = 'data:image/png;base64,${png}';
+  await picture.decode();
+  const canvas = new OffscreenCanvas(picture.width, picture.height).getContext('2d');
+  canvas.drawImage(picture, 0, 0);
+  const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
+  return data.filter((value, at) => at % 4 === 0 && value < 128).length;
+})()`;
+/** The line has some 900; a frame or a cursor would have fewer. Ours. */
+const DARK_MIN = 100;
+/** Ours: the whole takes half a second; a page that has crashed answers nothing. */
+const PROBE_MS = 60_000;
+
+/**
+ * Its product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when it does not answer
+ * as it should.
+ */
+export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
+  const relay = openRelay(chrome, { log });
+  const path = `/${randomUUID()}`; // loopback is open to every user of the machine
+  const server = createServer();
+  server.on('upgrade', (request, socket, head) => {
+    if (request.url === path) relay.serve(request, socket, head);
+    else socket.destroy();
+  });
+  const { promise: listening, resolve } = Promise.withResolvers<void>();
+  server.listen({ host: '127.0.0.1', port: 0 }, resolve);
+  await listening;
+  const { port } = server.address() as AddressInfo;
+  try {
+    const client = await CDP({ target: `ws://127.0.0.1:${port}${path}`, local: true });
+    try {
+      return await withinLimit(lookAt(client), client);
+    } finally {
+      await client.close();
+    }
+  } finally {
+    relay.close(1000, 'probed');
+    server.close();
+  }
+}
+
+async function lookAt(client: CDP.Client): Promise<string> {
+  const { product } = await client.Browser.getVersion();
+  const { targetInfos } = await client.Target.getTargets({});
+  const page = targetInfos.find(({ type }) => type === 'page');
+  if (page === undefined) throw new Error(`${product} has no page`);
+  const { targetId } = page;
+  const { sessionId } = await client.Target.attachToTarget({ targetId, flatten: true });
+  await client.send('Page.navigate', { url: PAGE }, sessionId);
+  const computed = await evaluate(client, sessionId, EXPRESSION);
+  if (!/^tabern\d+$/.test(computed)) throw new Error(`${product} computed ${computed}`);
+  const { data } = await client.send('Page.captureScreenshot', { format: 'png' }, sessionId);
+  const dark = Number(await evaluate(client, sessionId, darkPoints(data)));
+  if (!(dark >= DARK_MIN)) throw new Error(`${product} draws no text: are there fonts?`);
+  return product;
+}
+
+/** A client is not told that its browser or page has ended. */
+async function withinLimit<T>(answer: Promise<T>, client: CDP.Client): Promise<T> {
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(reject, PROBE_MS, new Error('a page did not answer in time'));
+  client.on('disconnect', () => reject(new Error('it ended while a page was drawn')));
+  client.on('Inspector.targetCrashed', () => reject(new Error('a page with text crashed')));
+  try {
+    return await Promise.race([answer, failed]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function evaluate(
+  client: CDP.Client,
+  sessionId: string,
+  expression: string,
+): Promise<string> {
+  const question = { expression, awaitPromise: true };
+  const { result } = await client.send('Runtime.evaluate', question, sessionId);
+  return String(result.value);
+}

@@ -1,0 +1,43 @@
+/**
+ * The directory of one build. Its parts have one owner each: project/ and home/ are the tenant's,
+ * and each is mounted into jails by itself; the archive and the bundle are the runner's, in a
+ * directory that no jail ever sees.
+ */
+import { mkdir, mkdtemp, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { removeTree } from '../common/remove.ts';
+import type { Jail } from '../jail/open.ts';
+import { giveTo } from '../jail/spawn.ts';
+import { lendUid } from '../jail/uids.ts';
+
+export type Place = {
+  directory: string;
+  /** The project's files; node_modules after an install. */
+  project: string;
+  /** The installer's: its caches, its temporary files. */
+  home: string;
+  archive: string;
+  bundle: string;
+  /** Of all jails of the build, under a root runner: nothing has to change its owner. */
+  uid: number | undefined;
+};
+
+/** A new place in `base`. Disposed, nothing of it is left. */
+export async function openPlace(base: string, jail: Jail): Promise<Place & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  await mkdir(base, { recursive: true, mode: 0o700 });
+  const directory = await realpath(await mkdtemp(join(base, 'build-')));
+  opening.defer(() => removeTree(directory));
+  const isLent = jail.level !== 'none' && process.getuid?.() === 0;
+  const uid = isLent ? opening.use(lendUid()).uid : undefined;
+  const [project, home] = [join(directory, 'project'), join(directory, 'home')];
+  await Promise.all([mkdir(project), mkdir(home)]);
+  if (uid !== undefined) for (const empty of [project, home]) giveTo(uid, empty);
+  const own = opening.move();
+  return {
+    ...{ directory, project, home, uid },
+    archive: join(directory, 'archive.tgz'),
+    bundle: join(directory, 'bundle.mjs'),
+    [Symbol.asyncDispose]: () => own.disposeAsync(),
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * The only way out of an installer's jail: an egress that reaches public addresses and the
+ * registries that the operator's npm settings name, wherever these are; through the operator's
+ * proxy, where there is one. What else a lock file or a package's metadata names is not asked.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { RE2JS } from 're2js';
+import type { Env } from '../../../proto/common/env.ts';
+import type { Log } from '../../../proto/common/log.ts';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { type Upstream, upstreamOf } from '../../../proto/network/session-proxies.ts';
+import { openEgress } from '../../jail/egress/egress-proxy.ts';
+import { openInlet } from '../../jail/egress/listener.ts';
+import type { Route } from '../../jail/egress/routes.ts';
+import type { Jail } from '../../jail/open.ts';
+import { giveTo } from '../../jail/spawn.ts';
+import type { Place } from '../build-directory.ts';
+import { BuildFailure } from '../build-failure.ts';
+import type { BuildLog } from '../log.ts';
+import { type NpmSettings, readNpmSettings } from './npm-config.ts';
+
+/** Told in a build's log, each once. Ours: a lock file may name thousands. */
+const REFUSALS_MAX = 20;
+
+export type InstallWay = AsyncDisposable & {
+  /** Of the machine's loopback, where the jail has no network of its own. */
+  localPort: number | undefined;
+  /** A socket, where it has. */
+  socket: string | undefined;
+  /** Whether a closed address was asked for. */
+  readonly isRefused: boolean;
+};
+
+/** Throws a BuildFailure when the operator's proxy is none. */
+export async function openInstallWay(options: {
+  jail: Jail;
+  env: Env;
+  place: Pick<Place, 'directory' | 'uid'>;
+  lines: Pick<BuildLog, 'line'>;
+  log: Log;
+}): Promise<InstallWay> {
+  const { jail, env, place, lines, log } = options;
+  const settings = await readNpmSettings(env);
+  const told = new Set<string>();
+  let isRefused = false;
+  const egress = openEgress({
+    allow: cidrList([]),
+    named: settings.registries,
+    log,
+    onRefusal({ code, why }) {
+      isRefused ||= code === 403;
+      if (told.has(why) || told.size >= REFUSALS_MAX) return;
+      told.add(why);
+      lines.line('warn', why);
+    },
+  });
+  egress.steer({ routes: routesOf(settings) });
+  await using opening = new AsyncDisposableStack();
+  opening.defer(() => egress.close());
+  const local = jail.hasOwnNetwork ? undefined : await openInlet(egress.handle);
+  opening.defer(() => void local?.close());
+  const socket = local ? undefined : await listen(place, egress.handle, opening);
+  const opened = opening.move();
+  return {
+    localPort: local && (local.address() as AddressInfo).port,
+    socket,
+    get isRefused() {
+      return isRefused;
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** A socket file that the build's jails may use. */
+async function listen(
+  { directory, uid }: Pick<Place, 'directory' | 'uid'>,
+  serve: (socket: Socket) => void,
+  opening: AsyncDisposableStack,
+): Promise<string> {
+  const path = join(directory, 'out');
+  const server = createServer(serve);
+  opening.defer(() => void server.close()); // the file goes with it
+  await once(server.listen(path), 'listening');
+  if (uid !== undefined) giveTo(uid, path);
+  return path;
+}
+
+/** As npm and pnpm choose a proxy. */
+function routesOf({ proxy, plainProxy, noProxy }: NpmSettings): Route[] {
+  const domains = noProxy.map((domain) => `(?:^|\\.)${RE2JS.quote(domain)}$`).join('|');
+  const named = RE2JS.compile(domains, RE2JS.CASE_INSENSITIVE);
+  const pattern = { find: (host: string) => named.matcher(host).find() };
+  const straight = domains === '' ? [] : [{ pattern }];
+  if (proxy !== undefined) return [...straight, { via: upstreamNamed(proxy) }];
+  if (plainProxy === undefined) return [];
+  return [...straight, { isPlain: true, via: upstreamNamed(plainProxy) }];
+}
+
+function upstreamNamed(text: string): Upstream {
+  try {
+    return upstreamOf(text.replace(/^socks(?:5h)?:/i, 'socks5:'), { isManaged: true });
+  } catch (cause) {
+    const problem = `the proxy of the service's npm settings ${(cause as Error).message}`;
+    throw new BuildFailure('BUILD_ERROR', `${problem}; ask its operator to mend it`, cause);
+  }
+}

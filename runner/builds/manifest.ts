@@ -1,0 +1,119 @@
+/**
+ * Checks what introspection of a bundle returned. Pure. The bundle's code made it, so every member
+ * is a tenant's word: what goes on is copied field by field, and whatever does not fit is a
+ * BuildFailure with its cause code.
+ */
+import type { CompleteBuildRequest_Manifest } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { BuildFailure } from './build-failure.ts';
+
+/** Of one function: name, sessionConfig and schema as JSON, in bytes. Source: reference.md 2.4. */
+const MANIFEST_MAX_BYTES = 64 * 1024;
+/** Functions of one build. Source: reference.md 2.4. */
+const MANIFESTS_MAX = 10;
+const NAME_MAX_CHARACTERS = 128;
+const NAME_FORBIDDEN = /[/\p{Cc}]/u;
+/** In seconds. Source: reference.md 2.4. */
+const TIMEOUT_MIN_S = 60;
+const TIMEOUT_MAX_S = 900;
+/** What a function may not choose for its sessions. Source: reference.md 1.5. */
+const SESSION_KEYS_REFUSED = [
+  'keepAlive',
+  'region',
+  'playground',
+  'scheduleMode',
+  'solverServices',
+  'projectId',
+];
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * The manifests as CompleteBuild takes them. Throws a BuildFailure for what cannot be published.
+ */
+export function readManifests(found: unknown): CompleteBuildRequest_Manifest[] {
+  if (!Array.isArray(found)) throw broken('the bundle reported no list of functions');
+  if (found.length === 0) {
+    throw new BuildFailure(
+      'NO_MANIFESTS_FOUND',
+      'the entry file defines no function; call defineFn(name, handler) in it or what it imports',
+    );
+  }
+  if (found.length > MANIFESTS_MAX) {
+    throw new BuildFailure(
+      'TOO_MANY_MANIFESTS',
+      `${found.length} functions, the limit is ${MANIFESTS_MAX}; publish from several entry files`,
+    );
+  }
+  const manifests = found.map(readManifest);
+  if (new Set(manifests.map(({ name }) => name)).size !== manifests.length) {
+    throw broken('the bundle reported a function twice');
+  }
+  return manifests;
+}
+
+function readManifest(found: unknown): CompleteBuildRequest_Manifest {
+  if (!isObject(found)) throw broken('the bundle reported a function that is not an object');
+  const { name, sessionConfig, parametersSchema } = found;
+  if (typeof name !== 'string' || !isName(name)) {
+    throw broken('the bundle reported a function without a usable name');
+  }
+  const title = JSON.stringify(name);
+  if (sessionConfig !== undefined) checkSessionConfig(sessionConfig, title);
+  if (parametersSchema !== undefined && !isObject(parametersSchema)) {
+    throw broken(`parametersSchema of function ${title} is not a JSON schema`);
+  }
+  const manifest = {
+    name,
+    sessionConfigJson: text(sessionConfig),
+    paramsSchemaJson: text(parametersSchema),
+  };
+  const bytes = Object.values(manifest).reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+  if (bytes > MANIFEST_MAX_BYTES) {
+    throw new BuildFailure(
+      'MANIFEST_TOO_LARGE',
+      `the options of function ${title} take ${bytes} bytes, the limit is ${MANIFEST_MAX_BYTES}`,
+    );
+  }
+  return manifest;
+}
+
+function checkSessionConfig(config: unknown, title: string): void {
+  if (!isObject(config)) throw invalidSession(title, 'must be an object');
+  const refused = SESSION_KEYS_REFUSED.find((key) => Object.hasOwn(config, key));
+  if (refused) throw invalidSession(title, `must not set ${refused}; remove it`);
+  const timeout = config['timeout'];
+  if (timeout === undefined) return;
+  const isRange = Number.isInteger(timeout) && Number(timeout) >= TIMEOUT_MIN_S;
+  if (!isRange || Number(timeout) > TIMEOUT_MAX_S) {
+    const range = `${TIMEOUT_MIN_S} to ${TIMEOUT_MAX_S}`;
+    throw invalidSession(title, `must have a timeout of ${range} seconds`);
+  }
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isName(name: string): boolean {
+  const isShort = name.length >= 1 && name.length <= NAME_MAX_CHARACTERS;
+  return isShort && !NAME_FORBIDDEN.test(name) && name.isWellFormed();
+}
+
+function text(value: unknown): string {
+  if (value === undefined) return '';
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // it came out of JSON, so the only thing that can be wrong with it is its depth
+    throw broken('the options of a function are nested too deeply');
+  }
+}
+
+function invalidSession(title: string, problem: string): BuildFailure {
+  const message = `sessionConfig of function ${title} ${problem}`;
+  return new BuildFailure('INVALID_SESSION_CREATE_PARAMS', message);
+}
+
+function broken(message: string): BuildFailure {
+  return new BuildFailure('BUILD_ERROR', message);
+}

@@ -1,0 +1,60 @@
+/** The bytes of a build on their way: the archive out of core, the bundle into it. */
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import type { BuildWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import { retried } from '../leases/retry.ts';
+import { BuildFailure } from './build-failure.ts';
+
+/** In bytes. Source: blobs.proto. */
+const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+/** Of one blob, one way. Ours. */
+const TRANSFER_TIMEOUT_MS = 120_000;
+
+type Transfer = {
+  clients: Clients;
+  call: CallOptions;
+  work: BuildWork;
+  leaseId: string;
+  signal: AbortSignal;
+};
+
+/** Writes the build's archive to a new file. Jails read it under a uid of their own. */
+export async function download(
+  { clients, call, work, signal }: Transfer,
+  file: string,
+): Promise<void> {
+  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  await using out = await open(file, 'wx', 0o644);
+  let bytes = 0;
+  const blobId = work.archiveBlobId;
+  for await (const { chunk } of clients.blobs.readBlob({ blobId }, options)) {
+    bytes += chunk.length;
+    if (bytes > ARCHIVE_MAX_BYTES) {
+      throw new BuildFailure(
+        'BUILD_ERROR',
+        `the archive is larger than ${ARCHIVE_MAX_BYTES} bytes`,
+      );
+    }
+    await out.writeFile(chunk);
+  }
+}
+
+/** Stores the bundle under the build's lease; gives its blob id. */
+export async function upload(
+  { clients, call, leaseId, signal }: Transfer,
+  file: string,
+): Promise<string> {
+  async function* parts(): AsyncGenerator<WriteBlobRequest> {
+    yield { part: { $case: 'header', value: { kind: 'BUNDLE', leaseId } } };
+    for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
+      yield { part: { $case: 'chunk', value: chunk } };
+    }
+  }
+  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
+  return blobId;
+}

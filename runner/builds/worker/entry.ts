@@ -1,0 +1,87 @@
+/**
+ * The build worker's program: reads, in a jail, what a tenant has sent. Started by worker.ts,
+ * which says how they speak. Argv: the project's directory, and the archive for the worker that
+ * unpacks it. Nothing of the project runs here.
+ */
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { BuildFailure } from '../build-failure.ts';
+import { bundle } from '../bundle/bundle.ts';
+import { BundleError } from '../bundle/bundle-error.ts';
+import { measure } from '../install/measure.ts';
+import { type Line, type Reading, readBuild } from '../install/read-build.ts';
+import { unpack } from '../unpack.ts';
+
+export type { Reading };
+export type Made = { size: number };
+/** null: there is nothing to keep. */
+export type Measured = { bytes: number | null };
+export type Order =
+  | { act: 'unpack' }
+  | { act: 'read'; entrypoint: string; namesJsr: boolean }
+  | { act: 'measure' }
+  | { act: 'bundle'; entrypoint: string };
+
+/** What a build's log takes of one step. Ours: with it an answer stays below its limit. */
+const LINES_MAX = 200;
+const LINE_MAX_CHARACTERS = 500;
+
+const [root = '', archive = ''] = process.argv.slice(2);
+const { signal } = new AbortController();
+
+await write('{}\n'); // it runs
+for await (const text of createInterface({ input: process.stdin })) {
+  await obey(JSON.parse(text) as Order);
+}
+
+async function obey(order: Order): Promise<void> {
+  const lines: Line[] = [];
+  try {
+    switch (order.act) {
+      case 'unpack': {
+        const { entries } = await unpack(archive, root, { signal });
+        lines.push({ level: 'info', message: `unpacked ${entries} entries` });
+        return await answer({ lines });
+      }
+      case 'read':
+        return await answer({ lines, value: await readBuild(root, order, lines) });
+      case 'measure': {
+        const bytes = (await measure(root)) ?? null;
+        return await answer({ lines, value: { bytes } satisfies Measured });
+      }
+      case 'bundle': {
+        const { code, warnings } = await bundle({ root, entrypoint: order.entrypoint, signal });
+        for (const message of warnings) lines.push({ level: 'warn', message });
+        await answer({ lines, value: { size: code.byteLength } satisfies Made });
+        return await write(code);
+      }
+    }
+  } catch (error) {
+    if (error instanceof BuildFailure) return await answer({ lines, failure: error.message });
+    if (!(error instanceof BundleError)) throw error;
+    const all = error.message.split('\n');
+    const failure = `the sources cannot be bundled: ${all[0] ?? ''}`;
+    const more = all.map((message): Line => ({ level: 'error', message }));
+    return await answer({ lines: [...lines, ...more], failure });
+  }
+}
+
+type Answer = { lines: Line[]; value?: unknown; failure?: string };
+
+function answer({ lines, failure, ...rest }: Answer): Promise<void> {
+  const kept = lines.slice(0, LINES_MAX);
+  const more = lines.length - kept.length;
+  const last: Line[] = more > 0 ? [{ level: 'warn', message: `and ${more} more` }] : [];
+  const said = [...kept, ...last].map(({ level, message }) => {
+    return { level, message: message.slice(0, LINE_MAX_CHARACTERS) };
+  });
+  const short = failure?.slice(0, LINE_MAX_CHARACTERS);
+  return write(`${JSON.stringify({ lines: said, ...rest, ...(short && { failure: short }) })}\n`);
+}
+
+/** Resolves when it has been taken over. */
+function write(content: string | Uint8Array): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  process.stdout.write(content, () => resolve());
+  return promise;
+}

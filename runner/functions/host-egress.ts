@@ -1,0 +1,27 @@
+/**
+ * The way of handlers to the internet: an egress broker per host behind a unix socket, judged by
+ * runner/jail/egress/resolver.ts.
+ */
+import { once } from 'node:events';
+import { type BlockList, createServer } from 'node:net';
+import type { Log } from '../../proto/common/log.ts';
+import { openEgress } from '../jail/egress/egress-proxy.ts';
+import type { Outlet } from './host-sockets.ts';
+
+export function openOutlet(options: { allow: BlockList; log: Log }): Outlet {
+  return async (socketPath) => {
+    const egress = openEgress(options);
+    const server = createServer((socket) => egress.handle(socket));
+    server.listen(socketPath);
+    await once(server, 'listening');
+    return {
+      serve: egress.handle,
+      async [Symbol.asyncDispose]() {
+        const closed = once(server, 'close');
+        server.close();
+        egress.close();
+        await closed;
+      },
+    };
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * What a function host is given in its jail: its runtime, our host code and piscina, its own
+ * functions and sockets.
+ */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { type AddressInfo, createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { must } from '../../proto/common/must.ts';
+import type { Isolation } from '../host/worker.ts';
+import type { Jail, JailSpec, Mount } from '../jail/open.ts';
+import { programMounts } from '../jail/program-mounts.ts';
+import { CONTROL_FD, type Ways } from './host-sockets.ts';
+import type { Runtime } from './runtime.ts';
+
+const MIB = 1024 * 1024;
+/**
+ * In bytes: 560 MiB for Node itself, then per thread 80 for its isolate and 288 of heap. Source:
+ * sandbox.md 8.
+ */
+const DATA_BYTES = (560 + 4 * (80 + 288)) * MIB;
+const TMP_BYTES = 64 * MIB;
+const FILE_BYTES = 64 * MIB;
+const FILES = 1_024;
+/** Ours: about 40 are in use with four threads. */
+const PROCESSES = 256;
+const LIMITS = {
+  ...{ dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
+};
+/** Drivers look for it; with an own network it is always free. */
+const CDP_PORT = 9222;
+/** Below those that Linux hands out unasked (32768 on), so nobody takes it meanwhile. */
+const OWN_PORTS = [20_000, 32_000] as const;
+/** As runner/host/main.ts knows it. */
+const PROXY_PORT = 3128;
+
+const APP = ['/app/runner/host', '/app/node_modules/piscina', '/app/package.json'];
+
+const programs = new Map<string, Promise<Mount[]>>();
+
+export type HostSpec = {
+  jail: Jail;
+  runtime: Runtime;
+  /** The host's own. */
+  dir: string;
+  ways: Pick<Ways, 'hasOutlet' | 'ports'>;
+  isolation: Isolation;
+  memoryMaxBytes: number;
+};
+
+export async function hostSpec(options: HostSpec): Promise<JailSpec> {
+  const { jail, runtime, dir, ways, isolation } = options;
+  const program = `/bin/${runtime.kind}`;
+  const isAlone = jail.hasOwnNetwork;
+  const { ports, hasOutlet } = ways;
+  const hasEgress = (isAlone || ports !== undefined) && hasOutlet;
+  const sockets = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
+  const names = ports === undefined ? sockets : [];
+  const cdpPort = ports?.cdp ?? (isAlone ? CDP_PORT : await ownPort(runtime));
+  const proxyPort = hasEgress ? (ports?.egress ?? PROXY_PORT) : undefined;
+  return {
+    argv: (at) => [
+      at(program),
+      ...runtime.flags({
+        read: [...APP, '/fn'].map(at),
+        sockets: names.map((name) => at(`/run/${name}`)),
+        tmp: at('/tmp'),
+        cdpPort,
+        hasEgress,
+      }),
+      at('/app/runner/host/main.ts'),
+      ports === undefined ? at('/run/ctl.sock') : String(CONTROL_FD),
+      ports === undefined ? at('/run/cdp.sock') : '-',
+      String(cdpPort),
+      ports === undefined && hasEgress ? at('/run/egress.sock') : '-',
+      at('/fn'),
+      isolation,
+    ],
+    mounts: [
+      ...(await mountsOf(runtime.program, program)),
+      ...appMounts(),
+      { from: join(dir, 'fn'), to: '/fn' },
+      ...names.map((name) => ({ from: join(dir, name), to: `/run/${name}`, writable: true })),
+    ],
+    env: (at) => ({ ...environment(at('/tmp'), { runtime, proxyPort, cdpPort }), ...runtime.env }),
+    tmpBytes: TMP_BYTES,
+    limits: { ...LIMITS, memoryBytes: options.memoryMaxBytes },
+    stdio: ['ignore', 'pipe', 'pipe', ...(ports === undefined ? [] : ['pipe' as const])],
+    nestedNamespaces: false,
+    ...(ports && { ports: [ports.cdp, ...(ports.egress === undefined ? [] : [ports.egress])] }),
+  };
+}
+
+/** Looked up once: ldd is a process of its own. */
+function mountsOf(program: string, inside: string): Promise<Mount[]> {
+  const known = programs.get(program) ?? programMounts(program, inside);
+  programs.set(program, known);
+  return known;
+}
+
+/** In the order of APP. */
+function appMounts(): Mount[] {
+  const here = dirname(fileURLToPath(import.meta.url));
+  const piscina = join(dirname(createRequire(import.meta.url).resolve('piscina')), '..');
+  const froms = [join(here, '../host'), piscina, join(here, '../../package.json')];
+  return APP.map((to, index) => ({ from: must(froms[index], to), to }));
+}
+
+/**
+ * On the machine's own network Node takes any port; Deno must be given leave for it before, so one
+ * that is free now is named.
+ */
+async function ownPort({ kind }: Runtime): Promise<number> {
+  if (kind === 'node') return 0;
+  for (;;) {
+    const server = createServer();
+    server.listen(randomInt(...OWN_PORTS), '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch {
+      continue; // taken
+    }
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+}
+
+/**
+ * Deno knows no ports in NO_PROXY: what names one it asks of the proxy, its browser too. All of
+ * loopback is these two ways, in the network of its own that it has where there is a proxy.
+ */
+function environment(
+  tmp: string,
+  ways: { runtime: Runtime; proxyPort: number | undefined; cdpPort: number },
+): Record<string, string> {
+  const { runtime, proxyPort, cdpPort } = ways;
+  const own = { HOME: tmp, TMPDIR: tmp, LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production' };
+  if (proxyPort === undefined) return own;
+  const proxy = `http://127.0.0.1:${proxyPort}`;
+  const port = runtime.kind === 'deno' ? '' : `:${cdpPort}`;
+  const direct = `127.0.0.1${port},localhost${port}`;
+  return { ...own, HTTP_PROXY: proxy, HTTPS_PROXY: proxy, NO_PROXY: direct };
+}

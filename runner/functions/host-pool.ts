@@ -1,0 +1,227 @@
+/**
+ * Hosts by project. A spare is ready and belongs to nobody; a claim makes it a project's until it
+ * ends. A host that ended is forgotten; one that shall take no more runs ends when its last run is
+ * over; one without runs ends after a while. Spares take memory that a service at rest has better
+ * uses for: there are some from the first use on, until there was none for long.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../proto/common/log.ts';
+import type { Isolation } from '../host/worker.ts';
+import type { Jail } from '../jail/open.ts';
+import type { HostProcess } from './host-connection.ts';
+import { MEMORY_MAX_BYTES, startHost } from './host-process.ts';
+import type { Outlet } from './host-sockets.ts';
+import type { Runtime } from './runtime.ts';
+
+/** As many as a host has threads. Source: design/sandbox.md 3. */
+const RUNS_MAX = 4;
+/**
+ * Ours, of a project: threads that run on when their runs are over, in hosts that have other runs
+ * to finish. One that runs on occupies a core and some 20 MiB.
+ */
+const STUCK_MAX = RUNS_MAX;
+const STUCK_POLL_MS = 100;
+/** Ours: a project that is used again within it finds its threads warm. */
+const IDLE_MS = 60_000;
+/** Ours: how long after the last use spares wait for another. A start costs its run 0.1 s. */
+const SPARES_KEPT_MS = 900_000;
+/** Ours: before a spare is tried again that did not start. */
+const SPARE_RETRY_MS = 5_000;
+
+export type HostsOptions = {
+  jail: Jail;
+  /** What runs them. */
+  runtime: Runtime;
+  /** Of functions that do not say it themselves; warm when absent. */
+  isolation?: Isolation;
+  /** Of this runner instance; hosts make their directories in it. */
+  runDir: string;
+  /** Ready hosts that wait for a project, while hosts are in use. */
+  spares: number;
+  sparesKeptMs?: number;
+  /** Of one host's memory in use; a host above it is ended. MEMORY_MAX_BYTES when absent. */
+  memoryMaxBytes?: number;
+  /** The way of handlers to the internet; none when absent. */
+  outlet?: Outlet | undefined;
+  log: Log;
+};
+
+type Wait = { signal: AbortSignal; onWait(): void };
+type Entry = { host: HostProcess; projectId: string; claimed: number; idle?: NodeJS.Timeout };
+
+export class HostPool {
+  readonly #options: HostsOptions;
+  readonly #entries = new Set<Entry>();
+  readonly #spares: HostProcess[] = [];
+  /** Everything that may still run, spares and introspections included. */
+  readonly #alive = new Set<HostProcess>();
+  /** Starts under way: a second run of a project waits for the first one's host. */
+  readonly #starting = new Map<string, Promise<Entry>>();
+  #sparesStarting = 0;
+  /** Processes that are not up yet. */
+  readonly #starts = new Set<Promise<unknown>>();
+  /** Runs while hosts are in use. */
+  #inUse: NodeJS.Timeout | undefined;
+  #count = 0;
+  readonly #ending = new AbortController();
+
+  constructor(options: HostsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * A host of this project with a thread for one run; give it back with release. Waits while too
+   * many of its earlier runs hold a thread, which `onWait` is told of; rejects when aborted then.
+   */
+  async of(projectId: string, { signal, onWait }: Wait): Promise<HostProcess> {
+    for (let waits = 0; this.#stuck(projectId) >= STUCK_MAX; waits += 1) {
+      if (waits === 0) onWait();
+      await sleep(STUCK_POLL_MS, undefined, { signal });
+    }
+    for (;;) {
+      const entry = this.#free(projectId) ?? (await this.#started(projectId));
+      if (!isFree(entry)) continue; // others that waited for the same start were faster
+      entry.claimed += 1;
+      clearTimeout(entry.idle);
+      return entry.host;
+    }
+  }
+
+  release(host: HostProcess): void {
+    const entry = [...this.#entries].find((one) => one.host === host);
+    if (entry === undefined) return;
+    entry.claimed -= 1;
+    if (entry.claimed > 0) return;
+    if (!host.isUsable()) host.kill('it shall take no more runs');
+    else entry.idle = setTimeout(() => host.kill('it was idle'), IDLE_MS);
+  }
+
+  /** A host that has run nothing and belongs to the caller alone. */
+  async fresh(): Promise<HostProcess> {
+    this.#use();
+    const spare = this.#spares.shift();
+    try {
+      return spare?.isUsable() === true ? spare : await this.#start();
+    } finally {
+      this.#refill(); // behind the one that is waited for
+    }
+  }
+
+  /** All that run or start. */
+  processes(): number {
+    return this.#alive.size + this.#sparesStarting;
+  }
+
+  /** Nobody has asked for a host for long. */
+  rest(): void {
+    clearTimeout(this.#inUse);
+    this.#inUse = undefined;
+    for (const host of this.#spares) host.kill('nobody asks for hosts');
+  }
+
+  threads(): number {
+    return [...this.#alive].reduce((sum, host) => sum + host.runs(), 0);
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort(new Error('the runner is ending'));
+    clearTimeout(this.#inUse);
+    for (const { idle } of this.#entries) clearTimeout(idle);
+    for (const host of this.#alive) host.kill('the runner is ending');
+    await Promise.allSettled(this.#starts);
+    await Promise.all([...this.#alive].map((host) => host.ended));
+  }
+
+  #free(projectId: string): Entry | undefined {
+    return [...this.#entries].find((entry) => entry.projectId === projectId && isFree(entry));
+  }
+
+  /** Threads of a project whose runs are over. Their hosts end with the last run beside them. */
+  #stuck(projectId: string): number {
+    const hosts = [...this.#entries].filter((entry) => {
+      return entry.projectId === projectId && !entry.host.isUsable();
+    });
+    return hosts.reduce((sum, { host, claimed }) => sum + Math.max(0, host.runs() - claimed), 0);
+  }
+
+  #started(projectId: string): Promise<Entry> {
+    const known = this.#starting.get(projectId);
+    if (known !== undefined) return known;
+    const started = this.fresh().then((host) => {
+      const entry: Entry = { host, projectId, claimed: 0 };
+      this.#entries.add(entry);
+      void host.ended.then(() => {
+        clearTimeout(entry.idle);
+        this.#entries.delete(entry);
+      });
+      return entry;
+    });
+    this.#starting.set(projectId, started);
+    const forget = (): void => void this.#starting.delete(projectId);
+    started.then(forget, forget);
+    return started;
+  }
+
+  #start(): Promise<HostProcess> {
+    const start = this.#startOne();
+    this.#starts.add(start);
+    const forget = (): void => void this.#starts.delete(start);
+    start.then(forget, forget);
+    return start;
+  }
+
+  async #startOne(): Promise<HostProcess> {
+    const { signal } = this.#ending;
+    signal.throwIfAborted();
+    const { jail, runtime, isolation = 'warm', outlet, log, runDir } = this.#options;
+    const { memoryMaxBytes = MEMORY_MAX_BYTES } = this.#options;
+    this.#count += 1;
+    const dir = join(runDir, `h${this.#count}`);
+    const own = { jail, runtime, isolation, outlet, log, dir, memoryMaxBytes };
+    const host = await startHost({ ...own, signal });
+    this.#alive.add(host);
+    void host.ended.then(() => {
+      this.#alive.delete(host);
+      const at = this.#spares.indexOf(host);
+      if (at >= 0) this.#spares.splice(at, 1);
+    });
+    if (signal.aborted) {
+      host.kill(signal.reason.message);
+      await host.ended;
+      throw signal.reason;
+    }
+    return host;
+  }
+
+  #use(): void {
+    clearTimeout(this.#inUse);
+    const { sparesKeptMs = SPARES_KEPT_MS } = this.#options;
+    this.#inUse = setTimeout(() => this.rest(), sparesKeptMs).unref();
+  }
+
+  /** Starts what is missing of the spares, in the background. */
+  #refill(): void {
+    const isWanted = () => !this.#ending.signal.aborted && this.#inUse !== undefined;
+    while (isWanted() && this.#spares.length + this.#sparesStarting < this.#options.spares) {
+      this.#sparesStarting += 1;
+      this.#start()
+        .then((host) => {
+          this.#spares.push(host);
+          if (!isWanted()) host.kill('nobody asks for hosts');
+        })
+        .catch((error: unknown) => {
+          if (this.#ending.signal.aborted) return;
+          this.#options.log.error({ error: String(error) }, 'a spare function host did not start');
+          setTimeout(() => this.#refill(), SPARE_RETRY_MS).unref();
+        })
+        .finally(() => {
+          this.#sparesStarting -= 1;
+        });
+    }
+  }
+}
+
+function isFree({ host, claimed }: Entry): boolean {
+  return host.isUsable() && Math.max(claimed, host.runs()) < RUNS_MAX;
+}

@@ -1,0 +1,170 @@
+/**
+ * What runs function hosts: this Node, or Deno on the same host files and the same bundles. Deno
+ * adds a wall of its own: it is given leave for the few paths and ports that a host uses.
+ */
+import { execFile } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Env, text } from '../../proto/common/env.ts';
+import type { Jail } from '../jail/open.ts';
+import { isExecutable } from '../jail/prlimit.ts';
+
+/** What a host is given leave for. Paths are as the host sees them. */
+export type Leave = {
+  /** Of its code, its functions and its sockets. */
+  read: readonly string[];
+  sockets: readonly string[];
+  tmp: string;
+  cdpPort: number;
+  /** The jail has a network of its own, and in it a way to the internet. */
+  hasEgress: boolean;
+};
+
+export type Runtime = {
+  kind: 'node' | 'deno';
+  /** Of the program, such as 24.21.0. */
+  version: string;
+  /** On this machine. */
+  program: string;
+  /** The words between the program and the host's main file. */
+  flags(leave: Leave): string[];
+  /** Beyond what every host gets. */
+  env: Readonly<Record<string, string>>;
+};
+
+/** The engine that the operator wants is not here. Its message says what to do. */
+export class RuntimeNotFound extends Error {
+  override readonly name = 'RuntimeNotFound';
+}
+
+/** Ours: it answers in 20 ms. */
+const VERSION_TIMEOUT_MS = 20_000;
+const NODE_FLAGS = [
+  '--no-addons',
+  '--disable-sigusr1',
+  '--enable-source-maps',
+  '--disable-warning=*',
+];
+const NODE_FLAGS_LATER = ['--no-experimental-ffi'];
+/** Nothing is asked, fetched, or read from settings: what runs is what lies there. */
+const DENO_FLAGS = [
+  ...['run', '--quiet', '--no-prompt', '--no-remote', '--no-lock', '--no-config'],
+  ...['--cached-only', '--node-modules-dir=manual', '--allow-env', '--allow-sys=homedir,osRelease'],
+  // playwright looks there to learn which system it is on: it finds nothing instead of an error
+  '--ignore-read=/proc,/run/WSL,/etc/os-release',
+];
+const DENO_ENV = { DENO_NO_UPDATE_CHECK: '1' };
+/** What runs this process; what a runner gives its hosts when nobody says otherwise. */
+export const OWN_KIND: Runtime['kind'] = 'deno' in process.versions ? 'deno' : 'node';
+/** Of the npm package `deno`: its own script is only a way to them. */
+const DENO_PACKAGE = `@deno/linux-${process.arch}-glibc`;
+
+/** `from` is whose packages are looked at: ours. Throws RuntimeNotFound. */
+export async function findRuntime(
+  kind: Runtime['kind'],
+  env: Env,
+  from = import.meta.url,
+): Promise<Runtime> {
+  if (kind === 'deno') return deno(await findDeno(env, from));
+  if (OWN_KIND === 'node') return node();
+  throw new RuntimeNotFound('the runner itself runs under Deno: TABERN_ENGINE must be deno');
+}
+
+/** Deno opens a pair of unix sockets for itself before anything else, and dies where it may not. */
+export function canRun({ kind }: Runtime, jail: Pick<Jail, 'hasUnixSockets'>): boolean {
+  return kind === 'node' || jail.hasUnixSockets;
+}
+
+export function node(): Runtime {
+  return {
+    kind: 'node',
+    version: process.versions.node,
+    program: process.execPath,
+    flags: ({ hasEgress }) => nodeFlags(hasEgress),
+    env: {},
+  };
+}
+
+function nodeFlags(hasProxy: boolean): string[] {
+  const later = NODE_FLAGS_LATER.filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
+  return [...NODE_FLAGS, ...later, ...(hasProxy ? ['--use-env-proxy'] : [])];
+}
+
+async function deno(program: string): Promise<Runtime> {
+  return {
+    kind: 'deno',
+    version: await versionOf(program),
+    program,
+    flags: denoFlags,
+    env: DENO_ENV,
+  };
+}
+
+/**
+ * Source: design/sandbox.md 6. Where the jail has a network of its own, nothing but the two ways of
+ * the host lead out of it, and Deno asks its leave by the name that a fetch asks for, which only
+ * the outlet can judge: there it has leave for all.
+ */
+function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Leave): string[] {
+  const net = [`127.0.0.1:${cdpPort}`, ...sockets.map((path) => `unix:${path}`)];
+  return [
+    ...DENO_FLAGS,
+    `--allow-read=${[...read, ...sockets, tmp].join()}`,
+    `--allow-write=${[tmp, ...sockets].join()}`,
+    hasEgress ? '--allow-net' : `--allow-net=${net.join()}`,
+  ];
+}
+
+/** TABERN_DENO_PATH, else the one that runs this, else the npm package `deno`, else PATH. */
+async function findDeno(env: Env, from: string): Promise<string> {
+  const wanted = text(env, 'TABERN_DENO_PATH');
+  if (wanted !== undefined) {
+    if (isExecutable(wanted)) return programOf(wanted);
+    throw new RuntimeNotFound(`TABERN_DENO_PATH: cannot run ${wanted}`);
+  }
+  const own = OWN_KIND === 'deno' ? process.execPath : undefined;
+  const found = [own, npmDeno(from), ...inPath(env)].find((path) => path && isExecutable(path));
+  if (found) return programOf(found);
+  throw new RuntimeNotFound(
+    'TABERN_ENGINE is deno, but there is no Deno here: install the npm package `deno` beside ' +
+      'tabern, put `deno` in PATH, or name it in TABERN_DENO_PATH',
+  );
+}
+
+function npmDeno(from: string): string | undefined {
+  try {
+    return besides(createRequire(from).resolve('deno/package.json'));
+  } catch {
+    return undefined; // not installed, or not for this machine
+  }
+}
+
+/** The package of the platform holds the program; nothing has to run to install it. */
+function besides(file: string): string {
+  return join(dirname(createRequire(file).resolve(`${DENO_PACKAGE}/package.json`)), 'deno');
+}
+
+/** A link or npm's script leads to the program that a jail shall have. */
+function programOf(path: string): string {
+  const real = realpathSync(path);
+  return basename(real) === 'bin.cjs' ? besides(real) : real;
+}
+
+function inPath(env: Env): string[] {
+  const folders = (env['PATH'] ?? '').split(delimiter);
+  return folders.filter(isAbsolute).map((folder) => join(folder, 'deno'));
+}
+
+async function versionOf(program: string): Promise<string> {
+  try {
+    const options = { timeout: VERSION_TIMEOUT_MS, env: DENO_ENV };
+    const { stdout } = await promisify(execFile)(program, ['--version'], options);
+    const version = /^deno (\d\S*)/.exec(stdout)?.[1];
+    if (version !== undefined) return version;
+  } catch (cause) {
+    throw new RuntimeNotFound(`${program} does not start: ${(cause as Error).message}`, { cause });
+  }
+  throw new RuntimeNotFound(`${program} is no Deno: it says no version`);
+}

@@ -1,0 +1,232 @@
+/**
+ * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities,
+ * a file system of the named mounts only, a filter of system calls. A process in it is never root
+ * of this machine: a root runner gives each jail a uid of its own.
+ *
+ * A root runner starts two bwraps in a row. The outer one, still root, with its own view of the
+ * machine's files, makes the mounts reachable (they lie below 0700 directories that the jail's uid
+ * cannot pass); then setpriv drops to the uid and the inner one builds the jail. Where root may not
+ * mount (a container), the inner one alone is tried.
+ */
+import type { Writable } from 'node:stream';
+import type { Log } from '../../../proto/common/log.ts';
+import type { Exit, Jail, JailSpec, Rung } from '../open.ts';
+import { findProgram, limitArgv } from '../prlimit.ts';
+import { programMounts } from '../program-mounts.ts';
+import { giveTo, killGroup, start } from '../spawn.ts';
+import { keptUid, lendUid } from '../uids.ts';
+import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
+
+/**
+ * Not 0 and not 65534: files of unmapped owners show as 65534 in there and would look like its own.
+ */
+const INSIDE_UID = '1000';
+/**
+ * In the outer bwrap's private view only: the source of a mount is looked up before this covers it.
+ */
+const STAGE = '/tmp';
+/** Ours: a probe takes about 20 ms. */
+const PROBE_TIMEOUT_MS = 10_000;
+
+/**
+ * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so that its
+ * death would leave the inner one alive (seen). It may signal the pid 1 that it made, which is root
+ * still, and with that all below it dies. It keeps the machine's /proc: bwrap covers parts of a new
+ * one, and the kernel then refuses the inner one its own.
+ */
+const OUTER_END = ['--unshare-pid', '--die-with-parent', '--'];
+
+type Tools = {
+  bwrap: string;
+  prlimit: string | undefined;
+  setpriv: string | undefined;
+  log: Log;
+};
+/** How a root runner gets from root to the jail's uid. */
+type Way = 'staged' | 'direct';
+/** What bwrap reads from pipes: descriptors beyond those of the spec. */
+type Said = { env: number; filter: number };
+
+export const bwrapRung: Rung = {
+  level: 'bwrap',
+  async open(log) {
+    const bwrap = findProgram('bwrap');
+    if (bwrap === undefined) return { why: 'bubblewrap is not installed' };
+    if (!hasFilter()) return { why: `there is no filter of system calls for ${process.arch}` };
+    const [prlimit, setpriv] = [findProgram('prlimit'), findProgram('setpriv')];
+    const tools = { bwrap, prlimit, setpriv, log };
+    if (tools.prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
+    const isRoot = process.getuid?.() === 0;
+    const ways: Way[] = isRoot && tools.setpriv !== undefined ? ['staged', 'direct'] : ['direct'];
+    let why = '';
+    for (const way of ways) {
+      const jail = openWay(tools, way, isRoot);
+      const failure = await probe(jail);
+      if (failure === undefined) {
+        log.info({ way, ownUid: isRoot }, 'sandbox is bwrap');
+        return jail;
+      }
+      why = failure;
+    }
+    return { why };
+  },
+};
+
+function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
+  return {
+    level: 'bwrap',
+    hasOwnNetwork: true,
+    hasUnixSockets: true,
+    launch(spec) {
+      const lent = isRoot ? (spec.uid === undefined ? lendUid() : keptUid(spec.uid)) : undefined;
+      if (lent && spec.uid === undefined) {
+        const writable = spec.mounts.filter((mount) => mount.writable === true);
+        for (const { from } of writable) giveTo(lent.uid, from);
+      }
+      const limits = limitArgv(tools.prlimit, spec.limits, lent !== undefined);
+      const isStaged = way === 'staged' && lent !== undefined;
+      const { stdio: given } = spec;
+      const stdio = Array.isArray(given) ? given : [given, given, given];
+      const said = { env: stdio.length, filter: stdio.length + 1 };
+      const filter = seccompFilter(profileOf(spec, false));
+      const command = isStaged
+        ? [...limits, ...stagedArgv(tools, spec, { uid: lent.uid, said })]
+        : [...limits, tools.bwrap, ...bwrapArgv(spec, said)];
+      const { child, exited } = start({
+        argv: command,
+        env: {},
+        stdio: [...stdio, 'pipe', 'pipe'],
+        cwd: '/',
+        // Ctrl-C in a terminal asks the runner to drain: it must not reach what still runs.
+        ownGroup: true,
+        group: spec.group,
+        ...(lent && !isStaged ? { uid: lent.uid } : {}),
+      });
+      say(child.stdio[said.env], envWords(spec));
+      say(child.stdio[said.filter], filter);
+      return {
+        child,
+        exited: exited.finally(() => lent?.[Symbol.dispose]()),
+        // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks
+        // for that last, and what it had started before lived on (seen): it is in bwrap's group
+        kill() {
+          // its number may be another's once it is gone
+          if (child.exitCode === null && child.signalCode === null) killGroup(child.pid, tools.log);
+        },
+      };
+    },
+  };
+}
+
+/**
+ * Words of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the
+ * stage.
+ */
+function stagedArgv(
+  tools: Tools,
+  spec: JailSpec,
+  { uid, said }: { uid: number; said: Said },
+): string[] {
+  const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
+  const binds = staged.flatMap(({ from, staged, writable }) => [
+    writable === true ? '--bind' : '--ro-bind',
+    from,
+    staged,
+  ]);
+  const mounts = staged.map(({ staged, ...mount }) => ({ ...mount, from: staged }));
+  return [
+    tools.bwrap,
+    ...['--dev-bind', '/', '/', '--tmpfs', STAGE, ...binds, ...OUTER_END, String(tools.setpriv)],
+    ...[`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--', tools.bwrap],
+    ...bwrapArgv({ ...spec, mounts }, said),
+  ];
+}
+
+/** The words after `bwrap`. */
+function bwrapArgv(spec: JailSpec, said: Said): string[] {
+  const at = (inside: string): string => inside;
+  return [
+    ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-net'],
+    ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
+    ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
+    ...(spec.nestedNamespaces ? [] : ['--disable-userns']),
+    // without a reaper, the process is pid 1: it cannot kill or stop itself, and there is one
+    // process less
+    ...(spec.hasChildren === true || spec.nestedNamespaces ? [] : ['--as-pid-1']),
+    ...['--proc', '/proc', '--dev', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/dev/shm'],
+    ...['--remount-ro', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/tmp'],
+    ...spec.mounts.flatMap(({ from, to, writable }) => [
+      writable === true ? '--bind' : '--ro-bind',
+      from,
+      to,
+    ]),
+    ...['--remount-ro', '/', '--chdir', spec.cwd ?? '/', '--clearenv'],
+    ...['--args', String(said.env), '--seccomp', String(said.filter), '--'],
+    ...spec.argv(at),
+  ];
+}
+
+/**
+ * The environment goes through a pipe, as words that bwrap reads: in its argv everyone on this
+ * machine could read it, and an operator's proxy may have a password.
+ */
+function envWords(spec: JailSpec): string {
+  const words = Object.entries(spec.env((inside) => inside)).flatMap((pair) => [
+    '--setenv',
+    ...pair,
+  ]);
+  return words.map((word) => `${word}\0`).join('');
+}
+
+function say(pipe: unknown, words: string | Buffer): void {
+  const stream = pipe as Writable | undefined;
+  stream?.on('error', () => {}); // bwrap ended before it read: its exit says so
+  stream?.end(words);
+}
+
+/** Runs this node in the jail: undefined when it works, else what it said. */
+async function probe(jail: Jail): Promise<string | undefined> {
+  const jailed = jail.launch({
+    argv: () => ['/bin/node', '--version'],
+    mounts: await programMounts(process.execPath, '/bin/node'),
+    env: () => ({}),
+    tmpBytes: 1 << 20,
+    limits: { files: 256 },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    nestedNamespaces: false,
+  });
+  let said = '';
+  jailed.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(0, 500);
+  });
+  const timer = setTimeout(jailed.kill, PROBE_TIMEOUT_MS);
+  const exit: Exit = await jailed.exited;
+  clearTimeout(timer);
+  if (exit.code === 0) return undefined;
+  return said.trim() || `a probe ended with ${exit.signal ?? exit.code}`;
+}
+
+/**
+ * Whether a jailed process can make namespaces of its own, as Chrome's sandbox does. Asked once per
+ * start.
+ */
+export async function canNest(jail: Jail, log: Log): Promise<boolean> {
+  const unshare = findProgram('unshare');
+  // Chrome refuses its sandbox to root; in a jail it is not root
+  if (jail.level === 'none' && process.getuid?.() === 0) return false;
+  if (jail.level === 'landlock') return false; // it is for machines that allow no namespaces
+  if (unshare === undefined) return true; // Chrome itself will say
+  const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
+  const jailed = jail.launch({
+    argv: (at) => [at('/bin/unshare'), ...nested, at('/bin/unshare'), '--version'],
+    mounts: await programMounts(unshare, '/bin/unshare'),
+    env: () => ({}),
+    tmpBytes: 1 << 20,
+    limits: { files: 256 },
+    stdio: 'ignore',
+    nestedNamespaces: true,
+  });
+  const { code } = await jailed.exited;
+  if (code !== 0) log.warn('no nested user namespaces: Chrome runs without its own sandbox');
+  return code === 0;
+}

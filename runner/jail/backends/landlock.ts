@@ -1,0 +1,183 @@
+/**
+ * The Landlock rung, for machines that let nobody make namespaces: the process sees the machine's
+ * paths and network, and the kernel refuses it all but the named mounts, a directory of its own as
+ * /tmp, and TCP to the named ports of loopback. What Landlock does not judge (unix sockets, UDP,
+ * modes of files), the filter of system calls does. Needs Landlock's ABI 6 (Linux 6.12): older ones
+ * let signals pass, or TCP.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, lstatSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Log } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import { removeTree } from '../../common/remove.ts';
+import type { Jail, JailSpec, Mount, Rung } from '../open.ts';
+import { findProgram, limitArgv } from '../prlimit.ts';
+import { programMounts } from '../program-mounts.ts';
+import { giveTo, killGroup, start } from '../spawn.ts';
+import { keptUid, lendUid } from '../uids.ts';
+import { LAUNCHER } from './landlock-launcher.ts';
+import { outside } from './none.ts';
+import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
+import { numberOf, type Syscall } from './syscalls.ts';
+
+/** 4 judges TCP, 5 a device's ioctl, 6 signals and abstract sockets: Chrome must signal its own. */
+const ABI_MIN = 6;
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** LANDLOCK_ACCESS_FS_*. */
+const EXECUTE = 1;
+const WRITE_FILE = 2;
+const READ_FILE = 4;
+const READ_DIR = 8;
+const MAKE_CHAR = 64;
+const MAKE_BLOCK = 2048;
+const TRUNCATE = 1 << 14;
+const IOCTL_DEV = 1 << 15;
+const EVERY_RIGHT = (1 << 16) - 1;
+const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
+const READ = EXECUTE | READ_FILE | READ_DIR;
+/** A jail makes no devices, and runs nothing that it has written. */
+const WRITE = EVERY_RIGHT & ~(MAKE_CHAR | MAKE_BLOCK | EXECUTE | IOCTL_DEV);
+/** LANDLOCK_ACCESS_NET_BIND_TCP and CONNECT_TCP; LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET and SIGNAL. */
+const NETWORK = 3;
+const SCOPES = 3;
+/** Used by every program; none keeps or tells anything. */
+const DEVICES = [
+  { from: '/dev/null', rights: READ_FILE | WRITE_FILE },
+  { from: '/dev/zero', rights: READ_FILE },
+  { from: '/dev/urandom', rights: READ_FILE },
+  { from: '/dev/random', rights: READ_FILE },
+];
+/** Chrome looks at its own processes, and does not start where it cannot. */
+const OF_CHROME = { from: '/proc', rights: READ_FILE | READ_DIR };
+/** In the order that the launcher reads them. */
+const LAUNCHER_CALLS = ['capset', 'setgroups', 'setresgid', 'setresuid'] as const;
+/** Not in our table: no filter names them. */
+const PRCTL = { x64: 157, arm64: 167 };
+const SECCOMP = { x64: 317, arm64: 277 };
+
+type Tools = { perl: string; prlimit: string | undefined; tmpDir: string; log: Log };
+
+export const landlockRung: Rung = {
+  level: 'landlock',
+  async open(log, tmpDir) {
+    const perl = findProgram('perl');
+    if (perl === undefined) return { why: 'Perl is not installed' };
+    if (!hasFilter()) return { why: `there is no filter of system calls for ${process.arch}` };
+    const abi = await abiOf(perl);
+    if (abi < ABI_MIN) return { why: `the kernel's Landlock is too old (${abi} of ${ABI_MIN})` };
+    const jail = openLandlock({ perl, prlimit: findProgram('prlimit'), tmpDir, log });
+    const why = await probe(jail);
+    if (why !== undefined) return { why };
+    const facts = { abi, ownUid: process.getuid?.() === 0 };
+    log.info(facts, 'sandbox is landlock');
+    return jail;
+  },
+};
+
+function openLandlock(tools: Tools): Jail {
+  const isRoot = process.getuid?.() === 0;
+  return {
+    level: 'landlock',
+    hasOwnNetwork: false,
+    hasUnixSockets: false,
+    launch(spec) {
+      const lent = isRoot ? (spec.uid === undefined ? lendUid() : keptUid(spec.uid)) : undefined;
+      const tmp = mkdtempSync(join(tools.tmpDir, 'tabern-'));
+      const mounts: Mount[] = [{ from: tmp, to: '/tmp', writable: true }, ...spec.mounts];
+      if (lent) {
+        const given = spec.uid === undefined ? mounts : mounts.slice(0, 1); // /tmp is new
+        const writable = given.filter((mount) => mount.writable === true);
+        for (const { from } of writable) giveTo(lent.uid, from);
+      }
+      const at = outside(mounts);
+      const { child, exited } = start({
+        argv: [
+          ...limitArgv(tools.prlimit, spec.limits, lent !== undefined),
+          ...[tools.perl, '-e', LAUNCHER, '--'],
+          ...rulesOf({ ...spec, mounts }, lent?.uid ?? -1),
+          ...['--', ...spec.argv(at)],
+        ],
+        // Node does not start with settings of OpenSSL that it may not read
+        env: { OPENSSL_CONF: '/dev/null', ...spec.env(at) },
+        stdio: spec.stdio,
+        cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
+        ownGroup: true,
+        group: spec.group,
+      });
+      const removed = exited.then(async (exit) => {
+        killGroup(child.pid, tools.log); // what the process left behind keeps running otherwise
+        lent?.[Symbol.dispose]();
+        await removeTree(tmp).catch((error: unknown) => {
+          tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
+        });
+        return exit;
+      });
+      return { child, exited: removed, kill: () => killGroup(child.pid, tools.log) };
+    },
+  };
+}
+
+/** The launcher's words before the command. */
+function rulesOf(spec: JailSpec, uid: number): string[] {
+  const about = [EVERY_RIGHT, NETWORK, SCOPES, uid];
+  const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
+  const numberIn = (name: Syscall): number => must(numberOf(name, architecture), name);
+  const numbers = [
+    ...[PRCTL[architecture], SECCOMP[architecture], ...LAUNCHER_CALLS.map(numberIn)],
+    ...about,
+  ];
+  const devices = DEVICES.filter(({ from }) => existsSync(from));
+  const rules = [
+    ...spec.mounts.map((mount) => ({ from: mount.from, rights: rightsOf(mount) })),
+    ...devices,
+    ...(spec.nestedNamespaces ? [OF_CHROME] : []),
+  ];
+  return [
+    numbers.join(' '),
+    seccompFilter(profileOf(spec, true)).toString('hex'),
+    ...rules.map(({ from, rights }) => `${rights} ${from}`),
+    ...(spec.ports ?? []).map((port) => `port ${port}`),
+  ];
+}
+
+function rightsOf({ from, writable }: Mount): number {
+  const rights = writable === true ? READ | WRITE : READ;
+  return lstatSync(from).isDirectory() ? rights : rights & OF_FILES;
+}
+
+/** 0 where the kernel has no Landlock, or has it switched off. */
+async function abiOf(perl: string): Promise<number> {
+  const script = 'my $abi = syscall 444, 0, 0, 1; print $abi < 0 ? 0 : $abi';
+  const options = { env: {}, timeout: PROBE_TIMEOUT_MS };
+  const { stdout } = await promisify(execFile)(perl, ['-e', script], options);
+  return Number(stdout);
+}
+
+/** Reads what it may not: 9 when it was let. */
+const PROBE = `try { require('fs').readFileSync('/etc/passwd'); process.exit(9); }
+  catch (error) { process.exit(error.code === 'EACCES' ? 0 : 8); }`;
+
+/** Undefined when Node starts in it and is contained, else what is wrong. */
+async function probe(jail: Jail): Promise<string | undefined> {
+  const jailed = jail.launch({
+    argv: (at) => [at('/bin/node'), '-e', PROBE],
+    mounts: await programMounts(process.execPath, '/bin/node'),
+    env: () => ({}),
+    tmpBytes: 1 << 20,
+    limits: { files: 256 },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    nestedNamespaces: false,
+  });
+  let said = '';
+  jailed.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(0, 500);
+  });
+  const timer = setTimeout(jailed.kill, PROBE_TIMEOUT_MS);
+  const { code, signal } = await jailed.exited;
+  clearTimeout(timer);
+  if (code === 0) return undefined;
+  return said.trim() || `a probe ended with ${signal ?? code}`;
+}

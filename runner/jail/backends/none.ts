@@ -1,0 +1,58 @@
+/**
+ * The rung that contains nothing: for those who say so. Paths are the machine's own, the network is
+ * the machine's own; what is left is a private /tmp, the limits, and that the whole process group
+ * ends together and with the runner.
+ */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Log } from '../../../proto/common/log.ts';
+import { removeTree } from '../../common/remove.ts';
+import type { At, Jail, Mount } from '../open.ts';
+import { findProgram, limitArgv } from '../prlimit.ts';
+import { killGroup, start } from '../spawn.ts';
+
+export function openNone(log: Log, tmpDir = tmpdir()): Jail {
+  const prlimit = findProgram('prlimit');
+  const setpriv = findProgram('setpriv');
+  return {
+    level: 'none',
+    hasOwnNetwork: false,
+    hasUnixSockets: true,
+    launch(spec) {
+      const tmp = mkdtempSync(join(tmpDir, 'tabern-'));
+      const at = outside([{ from: tmp, to: '/tmp' }, ...spec.mounts]);
+      const { child, exited } = start({
+        argv: [
+          ...limitArgv(prlimit, spec.limits, false),
+          ...(setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'KILL', '--']),
+          ...spec.argv(at),
+        ],
+        env: spec.env(at),
+        stdio: spec.stdio,
+        cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
+        ownGroup: true,
+        group: spec.group,
+      });
+      const removed = exited.then(async (exit) => {
+        killGroup(child.pid, log); // what the process left behind keeps running otherwise
+        await removeTree(tmp).catch((error) => {
+          log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
+        });
+        return exit;
+      });
+      return { child, exited: removed, kill: () => killGroup(child.pid, log) };
+    },
+  };
+}
+
+/**
+ * Inside path -> this machine's path, by the last mount that holds it; a path that no mount holds
+ * stays what it is.
+ */
+export function outside(mounts: readonly Mount[]): At {
+  return (inside) => {
+    const mount = mounts.findLast(({ to }) => inside === to || inside.startsWith(`${to}/`));
+    return mount === undefined ? inside : mount.from + inside.slice(mount.to.length);
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * The filter of system calls that a jailed process gets just before it starts, as the kernel reads
+ * it: classic BPF over the call's number and arguments. All is allowed but what is listed here,
+ * which fails with an errno. A call by another architecture's numbers ends the process. Pure.
+ */
+import { constants } from 'node:os';
+import type { JailSpec } from '../open.ts';
+import { type Architecture, AUDIT, numberOf, type Syscall } from './syscalls.ts';
+
+/** What may not be taken away from a process. */
+export type Profile = {
+  /** It may have children. */
+  processes: boolean;
+  /** It may make namespaces, and move into a root and a user of its own: Chrome's sandbox. */
+  namespaces: boolean;
+  /** Without namespaces around it: what they keep from it, the filter must. */
+  isBare: boolean;
+  /** It may set modes and times of files. */
+  modes: boolean;
+};
+
+/** `values` of a masked argument, or all others, are refused. */
+type When = { arg: number; mask?: number; values: readonly number[]; refuse: 'these' | 'others' };
+type Rule = { calls: readonly Syscall[]; answer: number; when?: When };
+
+const { EPERM, ENOSYS, EAFNOSUPPORT } = constants.errno;
+const AF = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
+const SOCK_TYPE_MASK = 0xf;
+const SOCK_STREAM = 1;
+const SOCK_SEQPACKET = 5;
+const IPPROTO = { any: 0, tcp: 6 };
+const MSG_FASTOPEN = 0x20000000;
+/** They type into a terminal as if its user did. */
+const TERMINAL_INPUT = [0x5412, 0x541c];
+const CLONE_THREAD = 0x00010000;
+/** New namespaces: mount, cgroup, uts, ipc, user, pid, net. */
+const CLONE_NEW = 0x7e020000;
+
+/** Needed by none of ours; a way to the kernel, to another process or to another machine. */
+const ALWAYS: readonly Syscall[] = [
+  ...(['setns', 'mount', 'umount2', 'pivot_root', 'open_tree', 'open_tree_attr'] as const),
+  ...(['move_mount', 'fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'] as const),
+  ...(['ptrace', 'process_vm_readv', 'process_vm_writev', 'process_madvise'] as const),
+  ...(['process_mrelease', 'pidfd_getfd', 'kcmp', 'io_uring_setup', 'io_uring_enter'] as const),
+  ...(['io_uring_register', 'bpf', 'userfaultfd', 'perf_event_open', 'add_key'] as const),
+  ...(['request_key', 'keyctl', 'fanotify_init', 'fanotify_mark', 'memfd_secret'] as const),
+  ...(['open_by_handle_at', 'name_to_handle_at', 'kexec_load', 'kexec_file_load'] as const),
+  ...(['init_module', 'finit_module', 'delete_module', 'reboot', 'swapon', 'swapoff'] as const),
+  ...(['acct', 'quotactl', 'quotactl_fd', 'syslog', 'sethostname', 'setdomainname'] as const),
+  ...(['iopl', 'ioperm', 'modify_ldt', 'settimeofday', 'clock_settime', 'clock_adjtime'] as const),
+  ...(['adjtimex', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', 'ustat'] as const),
+  ...(['sysfs', '_sysctl'] as const),
+];
+/** Chrome's sandbox is made of these. */
+const NAMESPACES: readonly Syscall[] = [
+  ...(['unshare', 'chroot', 'setuid', 'setgid', 'setreuid', 'setregid', 'setresuid'] as const),
+  ...(['setresgid', 'setfsuid', 'setfsgid', 'setgroups', 'personality'] as const),
+];
+const PROCESSES: readonly Syscall[] = [
+  ...(['fork', 'vfork', 'execveat', 'pidfd_open', 'capset', 'mbind', 'set_mempolicy'] as const),
+  ...(['set_mempolicy_home_node', 'migrate_pages', 'move_pages'] as const),
+];
+/** Landlock keeps signals within the jail: one that has children may need them. */
+const BARE_ALONE: readonly Syscall[] = [
+  ...(['kill', 'tkill', 'tgkill', 'rt_sigqueueinfo', 'rt_tgsigqueueinfo'] as const),
+  ...(['pidfd_send_signal', 'socketpair'] as const),
+];
+/** Landlock does not judge them, and they reach what belongs to the same user. */
+const BARE: readonly Syscall[] = [
+  ...(['listen', 'chown', 'lchown', 'fchown', 'fchownat'] as const),
+  ...(['setxattr', 'lsetxattr', 'fsetxattr', 'setxattrat'] as const),
+  ...(['removexattr', 'lremovexattr', 'fremovexattr', 'removexattrat', 'file_setattr'] as const),
+  ...(['inotify_add_watch', 'shmget', 'shmat', 'shmctl', 'msgget', 'msgsnd', 'msgrcv'] as const),
+  ...(['msgctl', 'semget', 'semop', 'semtimedop', 'semctl', 'mq_open', 'mq_unlink'] as const),
+];
+
+/** The same; an installer makes programs executable. */
+const MODES: readonly Syscall[] = [
+  ...(['chmod', 'fchmod', 'fchmodat', 'fchmodat2'] as const),
+  ...(['utime', 'utimes', 'futimesat', 'utimensat'] as const),
+];
+
+/** What the process of a spec needs. */
+export function profileOf(spec: JailSpec, isBare: boolean): Profile {
+  const { nestedNamespaces, hasChildren = false, setsModes = false } = spec;
+  const namespaces = nestedNamespaces && !isBare; // who is bare has none, and could make none
+  return { processes: hasChildren || nestedNamespaces, namespaces, isBare, modes: setsModes };
+}
+
+export function hasFilter(architecture: string = process.arch): architecture is Architecture {
+  return architecture in AUDIT;
+}
+
+/** In the kernel's form. Throws on an architecture whose numbers we do not have. */
+export function seccompFilter(profile: Profile, architecture: string = process.arch): Buffer {
+  if (!hasFilter(architecture)) throw new Error(`no filter of system calls for ${architecture}`);
+  return assemble(rulesOf(profile), architecture);
+}
+
+function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
+  // Chrome reads the interfaces there and finds loopback alone: navigator.onLine would be false.
+  // Where it cannot read them, it assumes a connection
+  const hasNetlink = !isBare && !namespaces;
+  const families = [
+    AF.inet,
+    AF.inet6,
+    ...(isBare ? [] : [AF.unix]),
+    ...(hasNetlink ? [AF.netlink] : []),
+  ];
+  const refuse = 'others';
+  return [
+    { calls: ALWAYS, answer: EPERM },
+    // its flags lie in memory, where a filter cannot look; libraries then fall back to clone
+    { calls: ['clone3'], answer: ENOSYS },
+    // AF_VSOCK reaches the machine that this one is a guest of: no network namespace covers it
+    { calls: ['socket'], answer: EAFNOSUPPORT, when: { arg: 0, values: families, refuse } },
+    {
+      calls: ['ioctl'],
+      answer: EPERM,
+      when: { arg: 1, values: TERMINAL_INPUT, refuse: 'these' },
+    },
+    ...(namespaces ? [] : [{ calls: NAMESPACES, answer: EPERM }]),
+    ...(processes ? [] : [{ calls: PROCESSES, answer: EPERM }]),
+    ...(namespaces ? [] : [clone(processes ? 0 : CLONE_THREAD)]),
+    ...(isBare ? bareRules(processes) : []),
+    ...(isBare && !modes ? [{ calls: MODES, answer: EPERM }] : []),
+  ];
+}
+
+/** Of the flags that matter, just these. */
+function clone(flags: number): Rule {
+  const mask = flags | CLONE_NEW;
+  return {
+    calls: ['clone'],
+    answer: EPERM,
+    when: { arg: 0, mask, values: [flags], refuse: 'others' },
+  };
+}
+
+function bareRules(processes: boolean): Rule[] {
+  const refuse = 'others';
+  const ofOthers = (calls: readonly Syscall[], arg: number): Rule => {
+    return { calls, answer: EPERM, when: { arg, values: [0], refuse } };
+  };
+  const fast = (calls: readonly Syscall[], arg: number): Rule => {
+    const values = [MSG_FASTOPEN];
+    return { calls, answer: EPERM, when: { arg, mask: MSG_FASTOPEN, values, refuse: 'these' } };
+  };
+  const stream: When = { arg: 1, mask: SOCK_TYPE_MASK, values: [SOCK_STREAM], refuse };
+  // of a pair of datagram sockets either end can send to any socket file
+  const pair: When = {
+    arg: 1,
+    mask: SOCK_TYPE_MASK,
+    values: [SOCK_STREAM, SOCK_SEQPACKET],
+    refuse,
+  };
+  const pairs: Rule = { calls: ['socketpair'], answer: EAFNOSUPPORT, when: pair };
+  const tcp: When = { arg: 2, values: Object.values(IPPROTO), refuse };
+  return [
+    { calls: BARE, answer: EPERM },
+    ...(processes ? [pairs] : [{ calls: BARE_ALONE, answer: EPERM }]),
+    // Landlock judges connections of TCP alone: not UDP, not MPTCP, not one made by sending
+    { calls: ['socket'], answer: EAFNOSUPPORT, when: stream },
+    { calls: ['socket'], answer: EAFNOSUPPORT, when: tcp },
+    fast(['sendto', 'sendmmsg'], 3),
+    fast(['sendmsg'], 2),
+    ofOthers(['prlimit64', 'sched_setaffinity', 'sched_setscheduler', 'sched_setparam'], 0),
+    ofOthers(['sched_setattr'], 0),
+    ofOthers(['setpriority', 'ioprio_set'], 1),
+  ];
+}
+
+/** Of struct sock_filter: code, how far to jump when it is so and when not, operand. */
+type Instruction = readonly [code: number, yes: number, no: number, operand: number];
+const CODE = { load: 0x20, and: 0x54, isEqual: 0x15, isAtLeast: 0x35, end: 0x06 };
+/** Where struct seccomp_data has them. Little-endian: an argument's lower half comes first. */
+const NUMBER_AT = 0;
+const ARCHITECTURE_AT = 4;
+const argAt = (index: number): number => 16 + 8 * index;
+const ALLOW = 0x7fff0000;
+const END_PROCESS = 0x80000000;
+const fail = (errno: number): Instruction => [CODE.end, 0, 0, 0x00050000 | errno];
+const LOAD_NUMBER: Instruction = [CODE.load, 0, 0, NUMBER_AT];
+/** Of the 32-bit calls under x64's name (x32); no call of ours has a number so high. */
+const X32 = 0x40000000;
+
+function assemble(rules: readonly Rule[], architecture: Architecture): Buffer {
+  const filter: Instruction[] = [
+    [CODE.load, 0, 0, ARCHITECTURE_AT],
+    [CODE.isEqual, 1, 0, AUDIT[architecture]],
+    [CODE.end, 0, 0, END_PROCESS],
+    LOAD_NUMBER,
+    [CODE.isAtLeast, 0, 1, X32],
+    [CODE.end, 0, 0, END_PROCESS],
+  ];
+  for (const { calls, answer, when } of rules) {
+    const judge = when === undefined ? [fail(answer)] : judgeOf(when, answer);
+    for (const call of calls) {
+      const number = numberOf(call, architecture);
+      if (number !== undefined) filter.push([CODE.isEqual, 0, judge.length, number], ...judge);
+    }
+  }
+  filter.push([CODE.end, 0, 0, ALLOW]);
+  return encode(filter);
+}
+
+/** Refuses, or goes on with the number loaded again. */
+function judgeOf({ arg, mask, values, refuse }: When, answer: number): Instruction[] {
+  const tests = values.map((value, index): Instruction => {
+    const left = values.length - 1 - index;
+    // what follows the tests: the refusal, then the way on
+    return refuse === 'others'
+      ? [CODE.isEqual, left + 1, 0, value]
+      : [CODE.isEqual, left, left === 0 ? 1 : 0, value];
+  });
+  return [
+    [CODE.load, 0, 0, argAt(arg)],
+    ...(mask === undefined ? [] : [[CODE.and, 0, 0, mask] as const]),
+    ...tests,
+    fail(answer),
+    LOAD_NUMBER,
+  ];
+}
+
+function encode(filter: readonly Instruction[]): Buffer {
+  const bytes = Buffer.alloc(filter.length * 8);
+  for (const [index, [code, yes, no, operand]] of filter.entries()) {
+    bytes.writeUInt16LE(code, index * 8);
+    bytes.writeUInt8(yes, index * 8 + 2);
+    bytes.writeUInt8(no, index * 8 + 3);
+    bytes.writeUInt32LE(operand >>> 0, index * 8 + 4);
+  }
+  return bytes;
+}

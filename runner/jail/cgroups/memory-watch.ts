@@ -1,0 +1,133 @@
+/**
+ * Watches how much memory jails really use, where there is no cgroup to limit it: a limit on what a
+ * process may reserve (runner/jail/prlimit.ts) must be far above what it uses.
+ */
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
+
+/** Of memory that a jail takes in a second. Ours: twice what was seen on two cores. */
+const GROWTH_BYTES = 2 * 2 ** 30;
+/** Ours: at that speed it is 400 MiB late; and looked at for the new that there is to see. */
+const LOOK_MIN_MS = 200;
+const LOOK_MAX_MS = 5_000;
+const PAGE_BYTES = 4096;
+/** Ours: deeper than the chain of programs that makes a jail. */
+const DEPTH_MAX = 8;
+/** What is read of a file: a name in /proc/<pid>/stat has 64 bytes at most. */
+const chunk = Buffer.alloc(4096);
+
+export type Watched = {
+  /** The jail's outermost process. */
+  pid: number;
+  maxBytes: number;
+  /** Called once. */
+  onOver(bytes: number): void;
+};
+
+const watched = new Set<Watched>();
+let next: NodeJS.Timeout | undefined;
+/** When it is, by performance.now(). */
+let nextAt = Number.POSITIVE_INFINITY;
+
+/**
+ * Until it is disposed. A process that is gone uses nothing. All jails are looked at together, and
+ * the less often, the further all of them are from their limits.
+ */
+export function watchMemory(one: Watched): Disposable {
+  watched.add(one);
+  lookIn(pauseFor(one.maxBytes));
+  return { [Symbol.dispose]: () => void watched.delete(one) };
+}
+
+function lookIn(ms: number): void {
+  const at = performance.now() + ms;
+  if (at >= nextAt) return;
+  clearTimeout(next);
+  nextAt = at;
+  next = setTimeout(look, ms).unref();
+}
+
+function look(): void {
+  nextAt = Number.POSITIVE_INFINITY;
+  const used = memoryOfTrees([...watched].map(({ pid }) => pid));
+  for (const one of watched) {
+    const bytes = used.get(one.pid) ?? 0;
+    if (bytes <= one.maxBytes) {
+      lookIn(pauseFor(one.maxBytes - bytes));
+      continue;
+    }
+    watched.delete(one);
+    one.onOver(bytes);
+  }
+}
+
+/** In milliseconds, for so many bytes below a limit. */
+function pauseFor(bytes: number): number {
+  return Math.min(Math.max((bytes / GROWTH_BYTES) * 1_000, LOOK_MIN_MS), LOOK_MAX_MS);
+}
+
+/**
+ * In bytes, by outermost process: of each with all its descendants. By the parents of all processes
+ * there are: a process that a thread has started (Chrome's helpers) is in no list of children but
+ * that thread's.
+ */
+export function memoryOfTrees(roots: readonly number[]): Map<number, number> {
+  const children = new Map<number, number[]>();
+  for (const pid of readdirSync('/proc').map(Number)) {
+    if (!(pid > 0)) continue; // not a process
+    const parent = parentOf(pid);
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [pid]);
+    else siblings.push(pid);
+  }
+  return new Map([...new Set(roots)].map((root) => [root, sumBelow(root, children)]));
+}
+
+function sumBelow(root: number, children: Map<number, number[]>): number {
+  let sum = 0;
+  const tree = [root];
+  for (const pid of tree) {
+    sum += ownBytes(pid);
+    tree.push(...(children.get(pid) ?? []));
+    children.delete(pid); // a number that was given anew meanwhile makes no circle
+  }
+  return sum;
+}
+
+/** 0 when it has ended. */
+export function parentOf(pid: number): number {
+  const stat = readProc(`/proc/${pid}/stat`);
+  // after its name, which may hold anything: `) S 1`
+  return Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0]);
+}
+
+/** In bytes: of a function's host that is all, and it is asked after every run. */
+export function memoryOf(pid: number): number {
+  return sumOfChain(pid, ownBytes);
+}
+
+/** Of a process and what its main threads below it have started. */
+export function sumOfChain(pid: number, of: (pid: number) => number, depth = 0): number {
+  const own = of(pid);
+  if (depth === DEPTH_MAX) return own;
+  const children = readProc(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + sumOfChain(Number(child), of, depth + 1), own);
+}
+
+/** Resident, and not shared with others. */
+function ownBytes(pid: number): number {
+  const [, resident = '0', shared = '0'] = readProc(`/proc/${pid}/statm`).split(' ');
+  return (Number(resident) - Number(shared)) * PAGE_BYTES;
+}
+
+/** Its beginning; a third of the time of readFileSync. */
+export function readProc(path: string): string {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    return chunk.toString('latin1', 0, readSync(file, chunk, 0, chunk.length, 0)).trim();
+  } catch {
+    return ''; // it has ended
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * A limit on the CPU time of a jail. Wall time would judge the load of the machine; CPU time judges
+ * the work alone. Read by the runner: no process in a jail reports it.
+ */
+import { readProc, sumOfChain } from './cgroups/memory-watch.ts';
+
+/** Linux reports times of processes in hundredths of a second to every program. */
+const TICK_MS = 10;
+/** Of /proc/<pid>/stat behind the name: user and system, own and of children that have ended. */
+const [FIRST, PAST] = [11, 15];
+/** Ours: between two looks. */
+const LOOK_MIN_MS = 100;
+
+export type WorkLimits = {
+  /** Of all threads of the jail together. */
+  cpuMs: number;
+  /** Ends work that waits and uses no CPU time; far above what a loaded machine needs. */
+  wallMs: number;
+};
+
+export type CpuLimit = Disposable & {
+  /** Aborts when a limit is exceeded. Its reason is an Error that names the limit. */
+  signal: AbortSignal;
+};
+
+/** In milliseconds, since the start of the jail. 0 where there is no /proc. */
+export function cpuMsOf(pid: number): number {
+  return sumOfChain(pid, ownCpuMs);
+}
+
+function ownCpuMs(pid: number): number {
+  const stat = readProc(`/proc/${pid}/stat`);
+  // the name may hold anything: `) S 1 ...`
+  const times = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(FIRST, PAST);
+  return times.reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
+}
+
+/** Counts from now. `used` gives the CPU time of the jail in milliseconds. */
+export function limitWork(used: () => number, { cpuMs, wallMs }: WorkLimits): CpuLimit {
+  const over = new AbortController();
+  const began = { cpu: used(), wall: performance.now() };
+  const look = (): void => {
+    const leftMs = cpuMs - (used() - began.cpu);
+    const leftWallMs = wallMs - (performance.now() - began.wall);
+    if (leftMs <= 0) over.abort(new Error(`used more than ${cpuMs / 1_000} s of CPU time`));
+    else if (leftWallMs <= 0) over.abort(new Error(`did not end within ${wallMs / 1_000} s`));
+    else timer = setTimeout(look, Math.max(LOOK_MIN_MS, Math.min(leftMs / 4, leftWallMs)));
+  };
+  let timer = setTimeout(look, Math.max(LOOK_MIN_MS, Math.min(cpuMs / 4, wallMs)));
+  return {
+    signal: over.signal,
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
+}

@@ -1,0 +1,182 @@
+/**
+ * Where a connection out of a jail wants to go: judged (resolver.ts), sent its way (routes.ts), and
+ * dialled at the addresses that were judged. Through a proxy the proxy looks names up, so a name
+ * that is unknown here may pass; one that stands for a closed address here does not.
+ */
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Log } from '../../../proto/common/log.ts';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import type { Upstream } from '../../../proto/network/session-proxies.ts';
+import type { NetError } from './net-errors.ts';
+import { judge, type Resolve, type Rules } from './resolver.ts';
+import { type Route, upstreamFor } from './routes.ts';
+import { tunnelThrough } from './upstream-proxy.ts';
+
+const CONNECT_TIMEOUT_MS = 15_000;
+/**
+ * Of one address, when there are several. Ours: Node's 250 ms are less than a site on the other
+ * side of the world takes, or this process when it is busy, and it goes back to none.
+ */
+const ATTEMPT_TIMEOUT_MS = 3_000;
+/**
+ * Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are
+ * judged alike.
+ */
+const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
+
+/** The operator's proxy may stand anywhere, and so may what the operator names. */
+const ALL = cidrList(['0.0.0.0/0', '::/0']);
+
+type Address = { host: string; port: number; addresses: string[] };
+/** `via`: the proxy that is dialled in its place. */
+export type Target = Address & { url: URL; via?: Via };
+type Via = {
+  upstream: Upstream;
+  at: Address;
+  /** What the client says for a proxy without credentials of its own. */
+  authorization?: string | undefined;
+  /** The proxy wants other credentials. */
+  isLocked?: boolean;
+};
+/** `error`: what a browser without a proxy reports; absent for what no browser sends. */
+export type Refusal = { code: 400 | 403 | 502; why: string; error?: NetError };
+
+/** Whether a filter list names that address. */
+export type IsBlocked = (url: URL) => boolean;
+
+export type Aim = Rules & {
+  log: Log;
+  routes: readonly Route[];
+  isBlocked?: IsBlocked | undefined;
+  /** The client answers for proxies without credentials of their own. */
+  hasCredentials?: boolean;
+  /** Asked for the operator's own names. */
+  lookUp: Resolve;
+  /** host:port that the operator names: open, wherever it is. */
+  named?: ReadonlySet<string>;
+  /** Called for each request that is refused, or leads nowhere. */
+  onRefusal?: (refusal: Refusal) => void;
+  /** The client is a browser: it gets a net error, and no page with the reason. */
+  isBrowser?: boolean;
+};
+
+/** Parses, judges: the target with its checked addresses, or the refusal to send. */
+export async function aim(
+  way: Aim,
+  text: string,
+  scheme: 'http' | 'https' = 'http',
+): Promise<Target | Refusal> {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '') {
+    return { code: 400, why: 'this proxy takes CONNECT host:port and http:// URLs' };
+  }
+  const port = Number(url.port || 80);
+  if (way.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
+    const why = `${url.hostname} is on a filter list`;
+    return { code: 403, why, error: 'BLOCKED_BY_CLIENT' };
+  }
+  const upstream = await upstreamFor(bare(url.hostname), way.routes, scheme);
+  const operators: Rules = { ...way, allow: ALL, resolve: way.lookUp };
+  const isNamed = way.named?.has(`${url.hostname}:${port}`) ?? false;
+  const verdict = await judge(url.hostname, isNamed ? operators : way);
+  if (verdict.kind === 'unknown' && !upstream) {
+    return { code: 502, why: `no address for ${url.hostname}`, error: 'NAME_NOT_RESOLVED' };
+  }
+  if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) return denied(way, url.host);
+  const host = bare(url.hostname);
+  const addresses = verdict.kind === 'allowed' ? verdict.addresses : [];
+  if (!upstream) return { url, host, port, addresses };
+  const proxy = await judge(upstream.host, upstream.isManaged ? operators : way);
+  if (proxy.kind === 'unknown') return proxyFailed('no address for the proxy');
+  const isMail = CLOSED_PORTS.has(upstream.port) && !upstream.isManaged;
+  if (proxy.kind === 'denied' || isMail) return denied(way, `the proxy ${upstream.host}`);
+  const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };
+  return { url, host, port, addresses, via: { upstream, at } };
+}
+
+function denied({ log }: Aim, what: string): Refusal {
+  log.info({ target: what }, 'egress denied');
+  const why =
+    `${what} is not reachable from here: ` +
+    "private addresses, this machine's own and mail ports are closed";
+  return { code: 403, why, error: 'ADDRESS_UNREACHABLE' };
+}
+
+export function proxyFailed(why: string): Refusal {
+  return { code: 502, why, error: 'PROXY_CONNECTION_FAILED' };
+}
+
+/** Connects, through its proxy when it has one. */
+export async function dial(target: Target): Promise<Socket | Refusal> {
+  const { via, host } = target;
+  if (!via) return await connected(target);
+  const toProxy = async (): Promise<Socket | undefined> => {
+    const socket = await connected(via.at);
+    return 'why' in socket ? undefined : socket;
+  };
+  const onLocked = (): void => {
+    via.isLocked = true;
+  };
+  const { upstream, authorization } = via;
+  const reached = { upstream, authorization, dial: toProxy, onLocked };
+  const socket = await tunnelThrough(reached, { host, port: target.port });
+  return socket ?? proxyFailed(`${host} does not answer`);
+}
+
+/** For plain requests: a proxy of http is told them whole, and needs no tunnel. */
+export async function reach(target: Target): Promise<Socket | Refusal> {
+  const { via, host } = target;
+  if (via?.upstream.protocol !== 'http') return await dial(target);
+  const socket = await connected(via.at);
+  return 'why' in socket ? proxyFailed(`${host} does not answer`) : socket;
+}
+
+/** Whether a connection to the one serves the other. */
+export function isSamePlace(one: Target, other: Target): boolean {
+  const isSameHost = one.host === other.host && one.port === other.port;
+  return isSameHost && one.via?.upstream === other.via?.upstream;
+}
+
+/** To the checked addresses, whichever answers first. */
+async function connected(address: Address): Promise<Socket | Refusal> {
+  const { promise, resolve } = Promise.withResolvers<NetError | undefined>();
+  const timer = setTimeout(() => resolve('CONNECTION_TIMED_OUT'), CONNECT_TIMEOUT_MS);
+  const socket = connect({ ...whereTo(address), noDelay: true, allowHalfOpen: true });
+  socket
+    .once('connect', () => resolve(undefined))
+    .on('error', (failure) => {
+      resolve(errorOf(failure));
+    });
+  const error = await promise;
+  clearTimeout(timer);
+  if (error === undefined) return socket;
+  socket.destroy();
+  return { code: 502, why: `${address.host} does not answer`, error };
+}
+
+/** Of several addresses, the reason of the last one. */
+function errorOf(failure: NodeJS.ErrnoException): NetError {
+  const { code } = failure instanceof AggregateError ? failure.errors.at(-1) : failure;
+  if (code === 'ECONNREFUSED') return 'CONNECTION_REFUSED';
+  return code === 'ETIMEDOUT' ? 'CONNECTION_TIMED_OUT' : 'ADDRESS_UNREACHABLE';
+}
+
+/** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */
+function whereTo({ host, port, addresses }: Address) {
+  const lookup: LookupFunction = (_host, _options, answer) => {
+    answer(
+      null,
+      addresses.map((address) => ({ address, family: isIP(address) })),
+    );
+  };
+  const attempts = {
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
+  };
+  return { host, port, lookup, ...attempts };
+}
+
+/** Without the brackets of an IPv6 literal. */
+function bare(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}

@@ -1,0 +1,249 @@
+/**
+ * The one door out of a jail: a proxy of HTTP and SOCKS for connections that were accepted
+ * elsewhere. CONNECT makes a tunnel (https and every WebSocket of Chrome), and so does SOCKS (plain
+ * http of Chrome); an absolute-form request is forwarded (http-forward.ts). Each target is judged
+ * (resolver.ts) and the judged address is dialled. TLS stays end to end. Bytes flow no faster than
+ * they are read, so nothing piles up.
+ */
+import type { Socket } from 'node:net';
+import type { Log } from '../../../proto/common/log.ts';
+import { answerFor, challenge, mayAnswer } from './credentials.ts';
+import { type Aim, aim, dial, type IsBlocked, type Refusal, type Target } from './dial.ts';
+import { Line } from './http-connection.ts';
+import { type Client, type Far, forward, refuse } from './http-forward.ts';
+import { type RequestHead, requestHead } from './http1.ts';
+import { meter } from './meter.ts';
+import type { NetError } from './net-errors.ts';
+import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './resolver.ts';
+import { PatternTimeout, type Route } from './routes.ts';
+import { askedFor, grant, SOCKS_VERSION } from './socks.ts';
+
+/**
+ * A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five
+ * minutes.
+ */
+const IDLE_TIMEOUT_MS = 600_000;
+/** Ours: longer than Chrome keeps an idle proxy connection busy between two pages. */
+const KEEP_ALIVE_MS = 60_000;
+/** Ours: as long as browsers keep a name of which they do not know for how long it is good. */
+const NAMES_KEPT_MS = 5_000;
+/** Ours: Chrome itself keeps 32 per proxy. */
+const CONNECTIONS_MAX = 512;
+const SLOW_PATTERN = 'a domainPattern of a session took too much CPU time';
+/** Of loopback, all but the one that is every client's. */
+const NOBODYS = /^127\.(?!0\.0\.1$)/;
+
+export type Egress = {
+  /** Serves one connection from a jail, until it ends. */
+  handle(socket: Socket): void;
+  /**
+   * Since it was opened: `sent` to the network, `received` from it, `managed` of both through the
+   * operator's proxies.
+   */
+  readonly bytes: { sent: number; received: number; managed: number };
+  /**
+   * From now on: which way connections leave, and which are refused. Those that are open are
+   * dropped: they would go on by the old one.
+   */
+  steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
+  /** The reasons that refused connections had so far. */
+  readonly errors: ReadonlySet<NetError>;
+  /** Calls back for each refusal from now on. */
+  onRefusal(listener: (refusal: Refusal) => void): void;
+  /**
+   * From now on: what comes to this address of loopback takes this route before the session's, and
+   * its client answers for the proxy; undefined: nothing comes there any more.
+   */
+  divert(address: string, route: Route | undefined): void;
+  /** Drops every connection. */
+  close(): void;
+};
+
+type Way = Aim & { bytes: Egress['bytes']; sockets: Set<Socket> };
+
+type EgressOptions = Pick<Rules, 'allow'> &
+  Partial<Rules> & { log: Log } & Partial<
+    Pick<Aim, 'lookUp' | 'named' | 'onRefusal' | 'isBrowser'>
+  >;
+
+/** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
+export function openEgress({ log, ...options }: EgressOptions): Egress {
+  const { own = ownAddresses(), ...rules } = options;
+  const resolve = remembering(options.resolve ?? openResolve(), NAMES_KEPT_MS);
+  const operators = remembering(options.lookUp ?? lookUp, NAMES_KEPT_MS);
+  const bytes = { sent: 0, received: 0, managed: 0 };
+  const sockets = new Set<Socket>();
+  const errors = new Set<NetError>();
+  const listeners = options.onRefusal ? [options.onRefusal] : [];
+  const onRefusal = (refusal: Refusal): void => {
+    if (refusal.error !== undefined) errors.add(refusal.error);
+    for (const listener of listeners) listener(refusal);
+  };
+  const about = { log, bytes, sockets, routes: [], onRefusal };
+  const diverted = new Map<string, Route>();
+  const way: Way = { ...rules, own, resolve, lookUp: operators, ...about };
+  const drop = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  /** Of a connection; undefined for an address that is nobody's. */
+  const wayOf = ({ localAddress = '' }: Socket): Way | undefined => {
+    const route = diverted.get(localAddress);
+    if (route === undefined) return NOBODYS.test(localAddress) ? undefined : way;
+    return { ...way, routes: [route, ...way.routes], hasCredentials: true };
+  };
+  return {
+    bytes,
+    errors,
+    onRefusal: (listener) => void listeners.push(listener),
+    divert(address, route) {
+      if (route === undefined) diverted.delete(address);
+      else diverted.set(address, route);
+    },
+    steer(course) {
+      Object.assign(way, course);
+      drop();
+    },
+    handle(socket) {
+      const own = wayOf(socket);
+      if (own === undefined || sockets.size >= CONNECTIONS_MAX) {
+        socket.destroy();
+        return;
+      }
+      hold(sockets, socket);
+      socket.allowHalfOpen = true; // in a tunnel, who has said all still hears the answer
+      socket.setNoDelay(true);
+      serve(own, socket).catch((error: unknown) => {
+        if (error instanceof PatternTimeout) log.warn({}, SLOW_PATTERN);
+        else log.error({ error: String(error) }, 'egress failed');
+        socket.destroy();
+      });
+    },
+    close: drop,
+  };
+}
+
+function hold(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.on('close', () => sockets.delete(socket));
+  // a peer that went away is no news, and one that says nothing has gone away
+  socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
+}
+
+/** One connection, to its end or to the tunnel that it becomes. */
+async function serve(way: Way, socket: Socket): Promise<void> {
+  const client: Client = { line: new Line(socket), far: undefined };
+  const leave = (): void => void client.far?.line.socket.destroy();
+  socket.on('end', leave).on('close', leave);
+  socket.setTimeout(KEEP_ALIVE_MS);
+  const isSocks = (await client.line.peek()) === SOCKS_VERSION;
+  const isTunnel = isSocks ? await serveSocks(way, client) : await serveRequests(way, client);
+  if (isTunnel) return;
+  leave();
+  client.line.release();
+  socket.resume().end(); // closing over unread bytes would reset it before the answer is read
+}
+
+/**
+ * Requests of one connection. `site`: they are all for it, and say a path alone. True when it has
+ * become a tunnel.
+ */
+async function serveRequests(way: Way, client: Client, site = ''): Promise<boolean> {
+  const { line } = client;
+  const hidesProxies = site !== '';
+  const toFar = (far: Socket, target: Target): Far => adopt(way, far, target);
+  const options = { way, adopt: toFar, hidesProxies };
+  for (let goesOn = true; goesOn; ) {
+    line.socket.setTimeout(KEEP_ALIVE_MS);
+    const text = await line.head();
+    if (text === undefined) break;
+    line.socket.setTimeout(IDLE_TIMEOUT_MS);
+    const request = requestHead(text);
+    if (request?.method === 'CONNECT' && site === '') {
+      client.far?.line.socket.destroy();
+      return await tunnel(way, request, line);
+    }
+    const isRequest = request !== undefined && (site === '' || request.target.startsWith('/'));
+    goesOn = isRequest
+      ? await forward({ ...request, target: site + request.target }, client, options)
+      : refuse(way, line.socket, { code: 400, why: 'this is no request of HTTP/1.1' });
+  }
+  return false;
+}
+
+/**
+ * What a browser asks for plain http: a tunnel, unless somebody has to read it, or it leads
+ * nowhere: then the answer to the request says why.
+ */
+async function serveSocks(way: Way, client: Client): Promise<boolean> {
+  const { line } = client;
+  const authority = await askedFor(line);
+  if (authority === undefined) return false;
+  const site = `http://${authority}`;
+  const target = await aim(way, site);
+  if ('code' in target) return await refuseNext(way, line, target);
+  if (way.isBlocked || target.via?.upstream.protocol === 'http') {
+    grant(line);
+    return await serveRequests(way, client, site);
+  }
+  const far = await dial(target);
+  if ('why' in far) return await refuseNext(way, line, far);
+  grant(line);
+  return join(way, { line, far, target });
+}
+
+async function refuseNext(way: Way, line: Line, refusal: Refusal): Promise<false> {
+  grant(line);
+  if ((await line.head()) !== undefined) refuse(way, line.socket, refusal);
+  return false;
+}
+
+/** A connection to a site, for plain requests. */
+function adopt(way: Way, socket: Socket, target: Target): Far {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const count = meter(way, socket, target);
+  hold(way.sockets, socket);
+  socket.setTimeout(IDLE_TIMEOUT_MS);
+  const line = new Line(socket);
+  socket.on('end', () => socket.destroy()); // who says no more is asked no more
+  socket.on('close', () => {
+    count();
+    resolve();
+  });
+  return { line, target, count, closed, isUsed: false };
+}
+
+async function tunnel(way: Way, request: RequestHead, line: Line): Promise<boolean> {
+  const { target: authority } = request;
+  const isAuthority = /^[^/?#@\s]+:\d{1,5}$/.test(authority);
+  const target = isAuthority
+    ? await aim(way, `http://${authority}`, 'https')
+    : { code: 400 as const, why: 'CONNECT takes host:port' };
+  if ('code' in target) return refuse(way, line.socket, target, true);
+  answerFor(way, target, request);
+  const far = await dial(target);
+  if (target.via?.isLocked && mayAnswer(way, target)) return challenge(line.socket);
+  if ('why' in far) return refuse(way, line.socket, far, true);
+  line.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+  return join(way, { line, far, target });
+}
+
+type Ends = { line: Line; far: Socket; target: Target };
+
+/** From now on each hears what the other says. */
+function join(way: Way, { line, far, target }: Ends): true {
+  const { socket } = line;
+  hold(way.sockets, far);
+  far.setTimeout(IDLE_TIMEOUT_MS);
+  socket.setTimeout(IDLE_TIMEOUT_MS);
+  if (socket.destroyed) {
+    far.destroy();
+    return true;
+  }
+  const said = line.release();
+  if (said.length > 0) far.write(said);
+  // each half may end by itself, as TCP allows; what the far end has said is still delivered
+  socket.pipe(far).pipe(socket);
+  far.on('close', meter(way, far, target)).on('close', () => socket.destroySoon());
+  socket.on('close', () => far.destroy());
+  return true;
+}

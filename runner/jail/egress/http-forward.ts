@@ -1,0 +1,185 @@
+/**
+ * Plain requests of one connection from a jail, one after another. Each is judged and goes to its
+ * site over a connection that is this client's alone and stays for its next request to the same
+ * place: whatever a client or a site says, it reaches nobody but the two of them. Heads are written
+ * anew (http1.ts), bodies pass unread.
+ */
+import type { Socket } from 'node:net';
+import { NO_BODY } from './body.ts';
+import { answerFor, challenge, mayAnswer } from './credentials.ts';
+import {
+  type Aim,
+  aim,
+  isSamePlace,
+  proxyFailed,
+  type Refusal,
+  reach,
+  type Target,
+} from './dial.ts';
+import type { Line } from './http-connection.ts';
+import { answerHead, lineOf, type RequestHead } from './http1.ts';
+import { disguised } from './net-errors.ts';
+import { basicOf, LOCKED } from './upstream-proxy.ts';
+
+/** A client's connection to a site, or to the proxy that asks the site for it. */
+export type Far = {
+  line: Line;
+  target: Target;
+  /** Something was asked there before. */
+  isUsed: boolean;
+  /** Settles when it is closed. */
+  closed: Promise<unknown>;
+  /** Counts what has passed there since it was counted last. */
+  count(): void;
+};
+
+export type Client = { line: Line; far: Far | undefined };
+
+export type ForwardOptions = {
+  way: Aim;
+  /** Makes a new connection one of the egress's. */
+  adopt(socket: Socket, target: Target): Far;
+  /** The client takes us for the site: what a proxy says to us would be no word of a site. */
+  hidesProxies: boolean;
+};
+
+type Outcome = 'goes on' | 'last' | 'broken' | 'unclear' | 'silent' | 'locked';
+
+/** Answers one request. False when the client's connection is over. */
+export async function forward(
+  request: RequestHead,
+  client: Client,
+  options: ForwardOptions,
+): Promise<boolean> {
+  const { socket } = client.line;
+  const target = await aim(options.way, request.target);
+  if ('code' in target) return refuse(options.way, socket, target);
+  answerFor(options.way, target, request);
+  const head = headFor(request, target);
+  let outcome: Outcome = 'silent';
+  while (outcome === 'silent') {
+    const far = await farFor(target, client, options);
+    if (client.line.isOver) return false;
+    if ('why' in far) {
+      if (target.via?.isLocked && mayAnswer(options.way, target)) return challenge(socket);
+      return refuse(options.way, socket, far);
+    }
+    const wasUsed = far.isUsed;
+    far.isUsed = true;
+    const isRead = options.hidesProxies || mayAnswer(options.way, target);
+    const mayLock = isRead && target.via?.upstream.protocol === 'http';
+    outcome = await exchange(request, head, { client, far, mayLock });
+    far.count();
+    if (outcome !== 'silent') break;
+    far.line.socket.destroy();
+    if (!wasUsed) break;
+    // a kept connection that the site closed at that moment says nothing about the site: asked
+    // again here, or by the client, whose connection ends the same way
+    if (!isSafe(request)) outcome = 'broken';
+  }
+  if (outcome === 'locked' && mayAnswer(options.way, target)) return challenge(socket);
+  if (outcome === 'silent') return refuse(options.way, socket, noAnswer(target));
+  if (outcome === 'locked') {
+    const why = `the proxy ${target.via?.upstream.host} refuses its credentials`;
+    return refuse(options.way, socket, proxyFailed(why));
+  }
+  if (outcome === 'unclear') {
+    const why = `${target.host} gives no answer of HTTP/1.1`;
+    return refuse(options.way, socket, { code: 502, why });
+  }
+  if (outcome === 'broken') socket.destroy();
+  if (outcome === 'goes on' && !request.isLast) return true;
+  socket.end();
+  return false;
+}
+
+/** May be asked twice. */
+function isSafe({ method, body }: RequestHead): boolean {
+  return (method === 'GET' || method === 'HEAD') && body === NO_BODY;
+}
+
+/** The connection that is there, when it leads to the same place, or a new one. */
+async function farFor(
+  target: Target,
+  client: Client,
+  { adopt }: ForwardOptions,
+): Promise<Far | Refusal> {
+  const { far } = client;
+  const isOpen = far !== undefined && !far.line.socket.destroyed;
+  // what a site says unasked, or before it has read, is no answer to the next request
+  const isFit = isOpen && !far.line.hasMore && far.line.socket.writableLength === 0;
+  if (isFit && isSamePlace(far.target, target)) return far;
+  far?.line.socket.destroy();
+  client.far = undefined;
+  const socket = await reach(target);
+  if ('why' in socket) return socket;
+  client.far = adopt(socket, target);
+  if (client.line.isOver) socket.destroy(); // it has left meanwhile
+  return client.far;
+}
+
+async function exchange(
+  request: RequestHead,
+  head: string,
+  { client, far, mayLock }: { client: Client; far: Far; mayLock: boolean },
+): Promise<Outcome> {
+  const { socket } = far.line;
+  const { body, method } = request;
+  const sent = client.line.pass(head, body, socket);
+  if (body !== NO_BODY) void sent.then((isWhole) => isWhole || socket.destroy());
+  const outcome = await answer(far.line, client.line, { method, mayLock });
+  if (outcome !== 'goes on' || body === NO_BODY) return outcome;
+  // an answer may come before its request is over
+  return (await Promise.race([sent, far.closed])) === true ? outcome : 'last';
+}
+
+/** Passes on what a site has to say to a request. */
+async function answer(
+  site: Line,
+  client: Line,
+  { method, mayLock }: { method: string; mayLock: boolean },
+): Promise<Outcome> {
+  for (let hasBegun = false; ; hasBegun = true) {
+    const text = await site.head();
+    const said = text === undefined ? undefined : answerHead(text, method);
+    if (said === undefined && hasBegun) return 'broken';
+    if (said === undefined) return text === undefined ? 'silent' : 'unclear';
+    if (mayLock && said.code === LOCKED) return 'locked';
+    if (!(await site.pass(said.text, said.body, client.socket))) return 'broken';
+    if (said.code >= 200) return said.isLast ? 'last' : 'goes on';
+  }
+}
+
+/** As it goes to the site, or to the proxy that asks the site. */
+function headFor({ method, version, fields, isLast }: RequestHead, { url, via }: Target): string {
+  // not `search`: it leaves out the question mark of an empty query
+  const path = url.href.slice(url.origin.length).replace(/#.*$/, '');
+  const isAsked = via?.upstream.protocol === 'http';
+  const lines = [`${method} ${isAsked ? url.origin + path : path} ${version}`, `Host: ${url.host}`];
+  for (const field of fields) lines.push(lineOf(field));
+  const basic = isAsked ? (via.authorization ?? basicOf(via.upstream)) : undefined;
+  if (basic !== undefined) lines.push(`Proxy-Authorization: ${basic}`);
+  lines.push(isLast ? 'Connection: close' : 'Connection: keep-alive');
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+function noAnswer({ host }: Target): Refusal {
+  return { code: 502, why: `${host} does not answer` };
+}
+
+const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
+
+/** Answers a plain request, or CONNECT, with the reason, and ends the connection. */
+export function refuse(way: Aim, socket: Socket, refusal: Refusal, isTunnel = false): false {
+  const { code, why, error } = refusal;
+  way.onRefusal?.(refusal);
+  if (way.isBrowser === true && code !== 400) {
+    // without an error the site itself has closed the connection, and so it is for the browser
+    socket.end(error === undefined ? '' : disguised(error, isTunnel));
+    return false;
+  }
+  const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;
+  const length = `content-length: ${Buffer.byteLength(why) + 1}\r\n`;
+  socket.end(`${head}${length}connection: close\r\n\r\n${why}\n`);
+  return false;
+}

@@ -1,0 +1,17 @@
+/** What the connections of an egress carry. */
+import type { Socket } from 'node:net';
+import type { Target } from './dial.ts';
+
+type Bytes = { sent: number; received: number; managed: number };
+
+/** Counts what has passed over a connection since it was counted last. */
+export function meter({ bytes }: { bytes: Bytes }, socket: Socket, { via }: Target): () => void {
+  let [wasSent, wasReceived] = [0, 0];
+  return () => {
+    const [sent, received] = [socket.bytesWritten - wasSent, socket.bytesRead - wasReceived];
+    [wasSent, wasReceived] = [socket.bytesWritten, socket.bytesRead];
+    bytes.sent += sent;
+    bytes.received += received;
+    if (via?.upstream.isManaged) bytes.managed += sent + received;
+  };
+}

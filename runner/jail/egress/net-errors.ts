@@ -1,0 +1,92 @@
+/**
+ * Chrome's names for connections that cannot be made. A browser without a proxy finds the reason
+ * itself (ERR_NAME_NOT_RESOLVED); behind a proxy it reports ERR_TUNNEL_CONNECTION_FAILED for all of
+ * them. So the egress answers with a head that Chrome refuses with a code of its own, another one
+ * for each reason, and the relay replaces that code by the reason in what Chrome reports. Pure.
+ */
+
+import { must } from '../../../proto/common/must.ts';
+
+export type NetError =
+  | 'NAME_NOT_RESOLVED'
+  | 'CONNECTION_REFUSED'
+  | 'CONNECTION_TIMED_OUT'
+  | 'ADDRESS_UNREACHABLE'
+  | 'BLOCKED_BY_CLIENT'
+  | 'PROXY_CONNECTION_FAILED';
+
+/**
+ * `reported`: the codes that Chrome reports after `head` as an answer to CONNECT, and after `plain`
+ * (or `head`, if absent) as an answer to a plain request.
+ */
+type Disguise = { head: string; plain?: string; reported: readonly string[] };
+
+/** Chrome takes 256 KiB of a head. */
+const TOO_LONG = 'x'.repeat(300_000);
+
+const DISGUISES: Readonly<Record<NetError, Disguise>> = {
+  NAME_NOT_RESOLVED: {
+    head: '302 -\r\nlocation: /1\r\nlocation: /2',
+    reported: ['RESPONSE_HEADERS_MULTIPLE_LOCATION'],
+  },
+  CONNECTION_REFUSED: {
+    head: '200 -\r\ncontent-disposition: a\r\ncontent-disposition: b',
+    reported: ['RESPONSE_HEADERS_MULTIPLE_CONTENT_DISPOSITION'],
+  },
+  ADDRESS_UNREACHABLE: {
+    head: '200 -\r\ncontent-length: 1\r\ncontent-length: 2',
+    reported: ['RESPONSE_HEADERS_MULTIPLE_CONTENT_LENGTH'],
+  },
+  CONNECTION_TIMED_OUT: {
+    head: `200 -\r\nx: ${TOO_LONG}`,
+    reported: ['RESPONSE_HEADERS_TOO_BIG'],
+  },
+  BLOCKED_BY_CLIENT: { head: '200 -\r\nx: \0', reported: ['INVALID_HTTP_RESPONSE'] },
+  PROXY_CONNECTION_FAILED: {
+    head: '407 -\r\ncontent-length: 0',
+    // a 407 to a plain request is a page, when Chrome takes us for its proxy
+    plain: '302 -\r\nlocation: http://[',
+    reported: ['PROXY_AUTH_UNSUPPORTED', 'INVALID_REDIRECT'],
+  },
+};
+
+/** Where Chrome names a failed request: an answer or an event, and what it writes to a console. */
+const PLACES = ['"errorText":"', 'Failed to load resource: ', 'connection establishment: '];
+/** Ours: a message about a failure carries no content. */
+const REPORT_MAX_BYTES = 16 << 10;
+
+/** Made once: the longest has 300 KB, and a page may be refused thousands of connections. */
+const ANSWERS = new Map(
+  Object.entries(DISGUISES).map(([error, { head, plain }]) => {
+    const tunnel = answerOf(head);
+    return [error, { tunnel, plain: plain === undefined ? tunnel : answerOf(plain) }];
+  }),
+);
+
+function answerOf(head: string): Buffer {
+  return Buffer.from(`HTTP/1.1 ${head}\r\n\r\n`, 'latin1');
+}
+
+/** What makes Chrome fail a plain request, or CONNECT. Shared: it is not to be changed. */
+export function disguised(error: NetError, isTunnel = false): Buffer {
+  const { tunnel, plain } = must(ANSWERS.get(error), 'an answer for each reason');
+  return isTunnel ? tunnel : plain;
+}
+
+/** A message of Chrome with the reasons in place of their codes, of those that were given. */
+export function undisguised(raw: Buffer, given: ReadonlySet<NetError>): Buffer {
+  if (given.size === 0 || raw.length > REPORT_MAX_BYTES || !raw.includes('net::ERR_')) return raw;
+  for (const error of given) {
+    for (const reported of DISGUISES[error].reported) {
+      for (const place of PLACES) {
+        const start = `${place}net::ERR_`;
+        const at = raw.indexOf(`${start}${reported}"`);
+        if (at === -1) continue;
+        const name = at + start.length;
+        const after = raw.subarray(name + reported.length);
+        return Buffer.concat([raw.subarray(0, name), Buffer.from(error), after]);
+      }
+    }
+  }
+  return raw;
+}

@@ -1,0 +1,130 @@
+/**
+ * The patterns of sessions' proxies, matched in one thread for all sessions. A session has one
+ * question there at a time, so sessions take turns; a question that uses too much CPU time ends the
+ * thread and fails, and the next question starts another one.
+ */
+import { Worker } from 'node:worker_threads';
+import { limitCpu } from '../../../proto/common/cpu-clock.ts';
+import { patternProblem } from '../../../proto/network/patterns.ts';
+import { type Pattern, PatternTimeout } from './routes.ts';
+
+/**
+ * Ours, of CPU time: proto/network/patterns.ts bounds a compilation and a match to some 20 ms each.
+ */
+const QUESTION_MAX_MS = 2_000;
+/** Ours, by pattern: a page loads from a few dozen hosts. */
+const VERDICTS_MAX = 200;
+const HEAP_MAX_MB = 128;
+
+export type Question = { text: string; host: string };
+type Waiter = Question & { resolve(isFound: boolean): void; reject(error: Error): void };
+
+/** One session's patterns from their texts. Throws at what core has not let through. */
+export type SessionPatterns = (text: string) => Pattern;
+export type Patterns = { ofSession(): SessionPatterns };
+
+/** The thread starts with the first question, and keeps the process alive while there is one. */
+export function openPatterns({ questionMaxMs = QUESTION_MAX_MS } = {}): Patterns {
+  const thread = new Thread(questionMaxMs);
+  return {
+    ofSession() {
+      let turn: Promise<unknown> = Promise.resolve();
+      const ask = (question: Question): Promise<boolean> => {
+        const answer = turn.then(() => thread.ask(question));
+        turn = answer.catch(() => undefined);
+        return answer;
+      };
+      return (text) => {
+        const problem = patternProblem(text);
+        if (problem !== undefined) throw new TypeError(`domainPattern ${problem}`);
+        return remembering((host) => ask({ text, host }));
+      };
+    },
+  };
+}
+
+/** Keeps the verdicts on the hosts that were asked for last. */
+function remembering(ask: (host: string) => Promise<boolean>): Pattern {
+  const verdicts = new Map<string, boolean>();
+  return {
+    async find(host) {
+      const verdict = verdicts.get(host) ?? (await ask(host));
+      verdicts.delete(host); // the newest use goes last
+      verdicts.set(host, verdict);
+      const [oldest] = verdicts.keys();
+      if (verdicts.size > VERDICTS_MAX && oldest !== undefined) verdicts.delete(oldest);
+      return verdict;
+    },
+  };
+}
+
+class Thread {
+  readonly #questionMaxMs: number;
+  readonly #waiting: Waiter[] = [];
+  #worker: Worker | undefined;
+  #isReady = false;
+  #running: { waiter: Waiter; limit: Disposable } | undefined;
+
+  constructor(questionMaxMs: number) {
+    this.#questionMaxMs = questionMaxMs;
+  }
+
+  ask(question: Question): Promise<boolean> {
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    this.#waiting.push({ ...question, resolve, reject });
+    this.#next();
+    return promise;
+  }
+
+  #next(): void {
+    if (this.#running) return;
+    if (this.#waiting.length === 0) {
+      this.#worker?.unref();
+      return;
+    }
+    this.#worker ??= this.#open();
+    this.#worker.ref();
+    const waiter = this.#isReady ? this.#waiting.shift() : undefined;
+    if (waiter === undefined) return; // its first message comes back here
+    const over = () => this.#fail(new PatternTimeout('a domainPattern took too much CPU time'));
+    const limit = limitCpu(this.#worker, this.#questionMaxMs, over);
+    this.#running = { waiter, limit };
+    const { text, host } = waiter;
+    this.#worker.postMessage({ text, host } satisfies Question);
+  }
+
+  #open(): Worker {
+    const worker = new Worker(new URL('./patterns-thread.ts', import.meta.url), {
+      execArgv: [], // what was preloaded into the runner is not for a thread
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
+    });
+    worker.on('message', (answer: 'ready' | boolean) => {
+      if (worker !== this.#worker) return;
+      if (answer === 'ready') this.#isReady = true;
+      else this.#settle(({ resolve }) => resolve(answer));
+      this.#next();
+    });
+    worker.on('error', (error) => {
+      if (worker === this.#worker) this.#fail(error);
+    });
+    return worker;
+  }
+
+  #settle(end: (waiter: Waiter) => void): void {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.limit[Symbol.dispose]();
+    if (running) end(running.waiter);
+  }
+
+  /** The question that runs fails, or the first one when the thread cannot start. */
+  #fail(error: Error): void {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#isReady = false;
+    void worker?.terminate();
+    if (this.#running) this.#settle(({ reject }) => reject(error));
+    else this.#waiting.shift()?.reject(error);
+    this.#next();
+  }
+}

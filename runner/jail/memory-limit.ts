@@ -1,0 +1,48 @@
+/**
+ * Holds a jail to limits that are of all its processes together: it ends when it is past one. By a
+ * cgroup of its own where there may be one, and by a watch everywhere: who gave the cgroup may take
+ * its controllers away again, unasked.
+ */
+import type { Groups } from './cgroups/cgroups.ts';
+import { watchMemory } from './cgroups/memory-watch.ts';
+import type { Jail, Jailed } from './open.ts';
+
+export function bounded(jail: Jail, groups?: Groups): Jail {
+  return {
+    ...jail,
+    launch(spec) {
+      const group = groups?.open(spec.limits);
+      const jailed = jail.launch(group === undefined ? spec : { ...spec, group: group.procs });
+      group?.started();
+      const maxBytes = spec.limits.memoryBytes ?? Number.POSITIVE_INFINITY;
+      const watch = watched(jailed, maxBytes);
+      let isOver = false;
+      const look = (): boolean => {
+        isOver ||= watch.isOver() || group?.isOverMemory() === true;
+        return isOver;
+      };
+      const exited = jailed.exited.then(async (exit) => {
+        look(); // the group says it as long as it is there
+        watch.end();
+        await group?.end();
+        return exit;
+      });
+      const why = (): string | undefined =>
+        look() ? `it used more than ${maxBytes / 2 ** 20} MiB of memory` : undefined;
+      return { ...jailed, exited, why };
+    },
+  };
+}
+
+function watched({ child, kill }: Jailed, maxBytes: number) {
+  let isOver = false;
+  if (child.pid === undefined || maxBytes === Number.POSITIVE_INFINITY) {
+    return { isOver: () => false, end: () => undefined };
+  }
+  const onOver = (): void => {
+    isOver = true;
+    kill();
+  };
+  const watch = watchMemory({ pid: child.pid, maxBytes, onOver });
+  return { isOver: () => isOver, end: () => watch[Symbol.dispose]() };
+}

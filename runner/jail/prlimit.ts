@@ -1,0 +1,76 @@
+/**
+ * Resource limits of a jailed process, set by util-linux' prlimit before anything else of the jail
+ * exists, so that they hold for the jail's own set-up too. A limit is per process (data, files,
+ * file size) or per uid (processes); memory in use is held by memory-limit.ts.
+ */
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+
+export type JailLimits = {
+  /**
+   * Anonymous memory of one process (RLIMIT_DATA). Not for Chrome: V8 reserves far more than it
+   * uses.
+   */
+  dataBytes?: number;
+  /** Memory in use, of all processes together: past it, all of them end. */
+  memoryBytes?: number;
+  /** Open files of one process. */
+  files: number;
+  /** The largest file one process may write. */
+  fileBytes?: number;
+  /**
+   * Processes and threads of the jail; held only where it has a uid of its own (the runner is root)
+   * or a cgroup.
+   */
+  processes?: number;
+  /** Processor time of one process, in seconds (RLIMIT_CPU): past it, the process ends. */
+  cpuSeconds?: number;
+  /** How far it steps back behind others for the processor: 0 to 19. */
+  nice?: number;
+};
+
+/**
+ * Where system programs live. PATH is not asked: whoever starts the runner must not choose its
+ * jailer.
+ */
+const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
+
+/** The path of a system program; undefined when it is not installed. */
+export function findProgram(name: string): string | undefined {
+  return PROGRAM_DIRS.map((dir) => join(dir, name)).find(isExecutable);
+}
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false; // not there or not ours to run: the same to every caller
+  }
+}
+
+/**
+ * The words to put before a command: empty when there is no prlimit. A core dump would hold a
+ * tenant's memory: never.
+ */
+export function limitArgv(
+  prlimit: string | undefined,
+  limits: JailLimits,
+  hasOwnUid: boolean,
+): string[] {
+  const { dataBytes, files, fileBytes, processes, cpuSeconds } = limits;
+  const nice = limits.nice === undefined ? undefined : findProgram('nice');
+  const behind = nice === undefined ? [] : [nice, '-n', String(limits.nice)];
+  if (prlimit === undefined) return behind;
+  return [
+    ...behind,
+    prlimit,
+    '--core=0',
+    `--nofile=${files}`,
+    ...(dataBytes === undefined ? [] : [`--data=${dataBytes}`]),
+    ...(fileBytes === undefined ? [] : [`--fsize=${fileBytes}`]),
+    ...(cpuSeconds === undefined ? [] : [`--cpu=${cpuSeconds}`]),
+    ...(processes === undefined || !hasOwnUid ? [] : [`--nproc=${processes}`]),
+    '--',
+  ];
+}

@@ -1,0 +1,78 @@
+/** Starts a process and watches its end: what the rungs share. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { lchownSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../../proto/common/log.ts';
+import { must } from '../../proto/common/must.ts';
+import type { Exit } from './open.ts';
+
+/** What a shell answers for a program that cannot be started. */
+const CANNOT_START: Exit = { code: 127, signal: null };
+
+export type Command = {
+  argv: readonly string[];
+  env: Record<string, string>;
+  stdio: StdioOptions;
+  cwd?: string;
+  uid?: number;
+  /** A process group of its own: the runner's signals do not reach it, and it can be killed. */
+  ownGroup?: boolean;
+  /** The open cgroup.procs of the cgroup that it shall be in. */
+  group?: number | undefined;
+};
+
+/** Never throws for a program that cannot start: it exits 127. */
+export function start(command: Command): { child: ChildProcess; exited: Promise<Exit> } {
+  const { env, cwd, uid, ownGroup = false } = command;
+  const { argv, stdio } = joining(command);
+  const child = spawn(must(argv[0], 'a program'), argv.slice(1), {
+    env,
+    stdio,
+    detached: ownGroup,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  const { promise: exited, resolve } = Promise.withResolvers<Exit>();
+  child.on('exit', (code, signal) => resolve({ code, signal }));
+  child.on('error', () => {
+    if (child.pid === undefined) resolve(CANNOT_START);
+  });
+  return { child, exited };
+}
+
+/**
+ * Puts itself into the cgroup before anything else of it runs: moved from here, it would have
+ * started others meanwhile. The descriptor is the runner's: another uid may use it, and does not
+ * keep it.
+ */
+function joining({ argv, stdio, group }: Command): Pick<Command, 'argv' | 'stdio'> {
+  if (group === undefined) return { argv, stdio };
+  const all = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
+  const descriptor = all.length; // a shell knows those of one digit: Chrome in bwrap has eight
+  const script = `unset PWD; echo 0 >&${descriptor} && exec ${descriptor}>&- && exec "$@"`;
+  return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], stdio: [...all, group] };
+}
+
+/**
+ * Gives a file, socket or whole directory to a uid. Links are not followed: a former jail may have
+ * left them.
+ */
+export function giveTo(uid: number, path: string): void {
+  lchownSync(path, uid, uid);
+  if (!lstatSync(path).isDirectory()) return;
+  for (const name of readdirSync(path)) giveTo(uid, join(path, name));
+}
+
+/**
+ * SIGKILL to a whole process group; harmless when it is gone. Never throws, since timers call it: a
+ * root without CAP_KILL may not end a jail of another uid, and the log says so.
+ */
+export function killGroup(pid: number | undefined, log: Log): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return; // gone is what we want
+    log.error({ err: error, pid }, 'cannot kill the processes of a jail');
+  }
+}

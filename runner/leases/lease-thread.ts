@@ -1,0 +1,46 @@
+/**
+ * The lease thread: a connection to core of its own, on which leases are renewed. It ends the
+ * process when the main thread blocks for good; `tabern serve`, or whatever else supervises the
+ * runner, starts another. SIGKILL, as no handler of a blocked thread runs: jails end with it.
+ */
+import process from 'node:process';
+import { parentPort, workerData } from 'node:worker_threads';
+import { openLog } from '../../proto/common/log.ts';
+import { must } from '../../proto/common/must.ts';
+import { RunnerServiceService } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { Channel, remote } from '../../proto/rpc/remote.ts';
+import type { LeaseThreadData } from './lease-worker.ts';
+import { openRenewals, type ToThread } from './renewals.ts';
+import { watchForStall } from './stall.ts';
+
+const main = must(parentPort, 'the main thread');
+const { core, token, runner, leaseMs, logLevel, isForPeople } = workerData as LeaseThreadData;
+const log = openLog({ role: 'runner', level: logLevel, people: isForPeople, sync: true });
+const channel = new Channel(core);
+
+const { receive } = openRenewals({
+  clients: { runners: remote(RunnerServiceService, channel) },
+  call: { metadata: { authorization: `Bearer ${token}` } },
+  runner,
+  leaseMs,
+  log,
+  now: () => performance.now(),
+  send: (message) => main.postMessage(message),
+  signal: new AbortController().signal, // the main thread terminates this one
+});
+const watch = watchForStall({
+  onStall(silentMs) {
+    log.fatal({ silentMs }, 'the main thread is blocked: ending the process');
+    process.kill(process.pid, 'SIGKILL');
+  },
+  onInspected(silentMs) {
+    log.warn(
+      { silentMs },
+      'the main thread is blocked and its inspector is open: nothing is ended',
+    );
+  },
+});
+main.on('message', (message: ToThread) => {
+  if (message.type === 'beat') watch.beat(message.isInspected);
+  receive(message);
+});

@@ -1,0 +1,42 @@
+/**
+ * The directory of what can be made again: bundles, kept installs, extensions, the Chrome of the
+ * npm package. Nothing of it is synced, so a loss of power may leave files of 0 bytes; a process
+ * that dies does not. So it is removed when the machine has booted since it was written.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../../proto/common/log.ts';
+import { removeTree } from '../common/remove.ts';
+
+const MARK = 'boot';
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
+/** What the kernel calls its boot; undefined where it does not say. */
+export function bootId(): string | undefined {
+  try {
+    return readFileSync(BOOT_ID, 'utf8').trim() || undefined;
+  } catch {
+    return undefined; // another system: the cache serves one process
+  }
+}
+
+/** Makes it; empties it first when it is not of this boot. */
+export async function openCacheDir(
+  dir: string,
+  { log, boot }: { log: Log; boot: string | undefined },
+): Promise<void> {
+  const mark = join(dir, MARK);
+  const written = await readFile(mark, 'utf8').catch(orMissing);
+  if (boot !== undefined && written?.trim() === boot) return;
+  await mkdir(dir, { recursive: true });
+  const names = (await readdir(dir)).filter((name) => name !== MARK);
+  for (const name of names) await removeTree(join(dir, name));
+  if (names.length > 0) log.info({ names }, 'removed the cache of before the machine booted');
+  if (boot === undefined) await rm(mark, { force: true });
+  else await writeFile(mark, `${boot}\n`); // last: an end before it empties the cache once more
+}
+
+function orMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

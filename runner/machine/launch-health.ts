@@ -1,0 +1,87 @@
+/**
+ * Starts of Chrome, watched: whether the newest one worked, which core is told with each renewal
+ * and GET /readyz shows, and figures for metrics. While starts fail, one is tried every 30 s, so
+ * that a machine to which nobody sends work any more is seen to be well again.
+ */
+import type { Log } from '../../proto/common/log.ts';
+import type { Family, Metrics } from '../../proto/common/metrics.ts';
+import { NO_METRICS } from '../../proto/common/metrics.ts';
+import { metered } from '../browser/cdp/latency-metrics.ts';
+import type { Chrome } from '../browser/launch.ts';
+import type { TakeOptions } from '../browser/pool.ts';
+
+/** In milliseconds. Ours. */
+const RETRY_MS = 30_000;
+
+const LAUNCHES: Family = {
+  name: 'tabern_browser_launches_total',
+  help: 'Starts of Chrome by outcome.',
+  labels: ['outcome'],
+};
+const SECONDS: Family = {
+  name: 'tabern_browser_launch_seconds',
+  help: 'How long a start of Chrome took that worked.',
+  buckets: [0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30],
+};
+
+type Launch = (options: TakeOptions) => Promise<Chrome>;
+
+export type Launches = Disposable & {
+  launch: Launch;
+  /** Whether the newest plain start failed: one with a profile may fail by the profile. */
+  readonly isFailing: boolean;
+};
+
+export function watchLaunches(options: {
+  launch: Launch;
+  log: Log;
+  metrics?: Metrics;
+  retryMs?: number;
+}): Launches {
+  const { log, metrics = NO_METRICS, retryMs = RETRY_MS } = options;
+  let isFailing = false;
+  let retry: NodeJS.Timeout | undefined;
+  let isOver = false;
+
+  const tryAgain = async (): Promise<void> => {
+    try {
+      await (await launch({})).close();
+      log.info('Chrome starts again');
+    } catch (error) {
+      log.warn({ error: String(error) }, 'Chrome does not start');
+    }
+  };
+  const note = (failed: boolean): void => {
+    clearTimeout(retry);
+    isFailing = failed;
+    if (failed && !isOver) retry = setTimeout(() => void tryAgain(), retryMs).unref();
+  };
+  const launch: Launch = async (wanted) => {
+    const startedAt = performance.now();
+    try {
+      const chrome = await options.launch(wanted);
+      note(false);
+      metrics.add(LAUNCHES, { outcome: 'ok' });
+      metrics.observe(SECONDS, (performance.now() - startedAt) / 1_000);
+      return metrics === NO_METRICS ? chrome : { ...chrome, pipe: metered(chrome.pipe, metrics) };
+    } catch (error) {
+      metrics.add(LAUNCHES, { outcome: 'failed' });
+      if (isLikeAnyOther(wanted)) note(true);
+      throw error;
+    }
+  };
+  return {
+    launch,
+    get isFailing() {
+      return isFailing;
+    },
+    [Symbol.dispose]() {
+      isOver = true;
+      clearTimeout(retry);
+    },
+  };
+}
+
+function isLikeAnyOther({ engine: _, ...own }: TakeOptions): boolean {
+  return Object.values(own).every((value) => value === undefined);
+}

@@ -1,0 +1,161 @@
+/**
+ * What a runner needs of its machine: a jail that works, a Chrome that works in it, function hosts.
+ */
+import { basename, join } from 'node:path';
+import type { Log } from '../../proto/common/log.ts';
+import type { Metrics } from '../../proto/common/metrics.ts';
+import { type Engines, findEngines } from '../browser/find.ts';
+import { type Chrome, launchChrome } from '../browser/launch.ts';
+import { type ChromePool, openChromePool, type TakeOptions } from '../browser/pool.ts';
+import { probeChrome } from '../browser/self-test.ts';
+import { SessionUnfit } from '../common/session-unfit.ts';
+import type { Config } from '../config.ts';
+import { openOutlet } from '../functions/host-egress.ts';
+import { type Hosts, openHosts } from '../functions/hosts.ts';
+import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from '../functions/runtime.ts';
+import { canNest } from '../jail/backends/bwrap.ts';
+import { openGroups } from '../jail/cgroups/cgroups.ts';
+import { openEgress } from '../jail/egress/egress-proxy.ts';
+import { type Jail, openJail } from '../jail/open.ts';
+import { openEncoder } from '../sessions/recording/encoder.ts';
+import { openRecordings, type Recordings } from '../sessions/recording/uploader.ts';
+import { bootId, openCacheDir } from './cache.ts';
+import { watchLaunches } from './launch-health.ts';
+import { watchPool } from './metrics.ts';
+import { isAlive, sweepTemp } from './stale-runs.ts';
+
+/** What the operator must mend; its message is the line that is printed. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError';
+}
+
+/** Chrome's jail hands its listening socket over, by a channel that only Node has. */
+const NO_JAIL_UNDER_DENO =
+  'a runner that runs under Deno can make no sandbox: set TABERN_SANDBOX=none at your own risk, ' +
+  'or run the runner under Node with TABERN_ENGINE=deno, which jails Deno';
+
+export type Machine = {
+  jail: Jail;
+  /** What jails are limited with by cgroups, or why by none. */
+  cgroups: string;
+  engines: Engines;
+  chromes: ChromePool;
+  hosts: Hosts;
+  recordings: Recordings;
+  runDir: string;
+  /** Whether the newest start of a Chrome has failed. */
+  isBrowserFailing(): boolean;
+};
+
+/**
+ * Opens it; what it opened is closed with `closing`. Throws OperatorError, JailError,
+ * ChromeNotFound.
+ */
+export async function openMachine(options: {
+  config: Config;
+  log: Log;
+  metrics: Metrics;
+  runDir: string;
+  closing: AsyncDisposableStack;
+}): Promise<Machine> {
+  const { config, log, metrics, runDir, closing } = options;
+  const { allow, dataDir } = config;
+  if (OWN_KIND === 'deno' && config.sandbox !== 'none') throw new OperatorError(NO_JAIL_UNDER_DENO);
+  const cacheDir = join(dataDir, 'cache');
+  await sweepTemp();
+  await openCacheDir(cacheDir, { log, boot: bootId() });
+  const cgroups = await openGroups({ owner: basename(runDir), isAlive, log });
+  const groups = 'why' in cgroups ? undefined : cgroups;
+  const jail = await openJail({ sandbox: config.sandbox, log, tmpDir: runDir, groups });
+  const runtime = await findRuntime(config.engine, config.env).catch((error: unknown) => {
+    throw error instanceof RuntimeNotFound ? new OperatorError(error.message) : error;
+  });
+  if (!canRun(runtime, jail)) {
+    throw new OperatorError(
+      `${runtime.kind} cannot run in the ${jail.level} sandbox: install bubblewrap ` +
+        '(apt install bubblewrap), or set TABERN_ENGINE=node',
+    );
+  }
+  log.info({ engine: runtime.kind, version: runtime.version }, 'what runs functions');
+  const engines = await findEngines({
+    cacheDir: join(cacheDir, 'chromium'),
+    log,
+    ...(config.chrome === undefined ? {} : { program: config.chrome }),
+    shellOnly: !jail.hasUnixSockets,
+  });
+  const hasSandbox = await canNest(jail, log);
+  const { browserMemoryBytes: memoryMaxBytes } = config;
+  const common = { jail, hasSandbox, runDir, log, ...(memoryMaxBytes && { memoryMaxBytes }) };
+  const launch = async ({ engine: kind, ...wanted }: TakeOptions): Promise<Chrome> => {
+    const { invocations, all } = engines;
+    const engine = kind === undefined ? invocations : all.find((one) => one.kind === kind);
+    if (engine === undefined) {
+      throw new SessionUnfit(`the session needs ${kind}, which its runner does not have`);
+    }
+    return await launchChrome({
+      ...common,
+      engine,
+      egress: openEgress({ allow, log, isBrowser: true }),
+      ...wanted,
+    });
+  };
+  const launches = closing.use(watchLaunches({ launch, log, metrics }));
+  await probe(launches.launch, log);
+  const chromes = openChromePool({
+    launch: launches.launch,
+    stocks: stocksOf(engines, config),
+    max: config.invocationsMax + config.sessionsMax,
+    log,
+  });
+  closing.defer(() => chromes.close());
+  watchPool(metrics, chromes);
+  const outlet = openOutlet({ allow, log });
+  const hosts = openHosts({
+    jail,
+    runtime,
+    isolation: config.isolation,
+    runDir,
+    spares: config.hostSpares,
+    outlet,
+    log,
+  });
+  closing.use(hosts);
+  const encoder = openEncoder({
+    launch: (wanted) => {
+      const engine = engines.all.find(({ kind }) => kind === 'headless-shell');
+      const chosen = engine ?? engines.invocations; // the lighter one
+      return launchChrome({ ...common, engine: chosen, ...wanted });
+    },
+    log,
+  });
+  const recordings = closing.use(openRecordings({ encoder, runDir, log }));
+  const isBrowserFailing = (): boolean => launches.isFailing;
+  const said = 'why' in cgroups ? `none: ${cgroups.why}` : cgroups.controllers.join(', ');
+  const found = { jail, cgroups: said, engines, runDir };
+  return { ...found, chromes, hosts, recordings, isBrowserFailing };
+}
+
+/** Invocations' first. One engine for both keeps the spares of both. */
+function stocksOf({ invocations, sessions }: Engines, config: Config) {
+  const { chromeSpares, sessionSpares } = config;
+  if (invocations === sessions) {
+    return [{ engine: invocations.kind, spares: chromeSpares + sessionSpares }];
+  }
+  return [
+    { engine: invocations.kind, spares: chromeSpares },
+    { engine: sessions.kind, spares: sessionSpares },
+  ];
+}
+
+async function probe(launch: (wanted: TakeOptions) => Promise<Chrome>, log: Log): Promise<void> {
+  try {
+    const chrome = await launch({});
+    try {
+      log.info({ chrome: await probeChrome(chrome, log) }, 'Chrome works');
+    } finally {
+      await chrome.close();
+    }
+  } catch (error) {
+    throw new OperatorError(`Chrome does not work here: ${(error as Error).message}`);
+  }
+}

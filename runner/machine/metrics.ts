@@ -1,0 +1,51 @@
+/**
+ * The runner's metrics: off unless TABERN_METRICS_LISTEN is set. Under `tabern serve` the parent
+ * asks for them and shows them with its own; a runner that stands alone shows them there itself.
+ */
+import type { Place } from '../../proto/common/env.ts';
+import type { Log } from '../../proto/common/log.ts';
+import { type Family, type Metrics, NO_METRICS, openMetrics } from '../../proto/common/metrics.ts';
+import { isMetricsAsked, type MetricsTold } from '../../proto/common/runner-ipc.ts';
+
+const BROWSERS: Family = {
+  name: 'tabern_browsers',
+  help: 'Chromes that are up: with a session, or waiting for one.',
+  labels: ['state'],
+};
+
+export function watchPool(
+  metrics: Metrics,
+  pool: { counts(): { taken: number; up: number } },
+): void {
+  metrics.atReading(() => {
+    const { taken, up } = pool.counts();
+    metrics.set(BROWSERS, taken, { state: 'taken' });
+    metrics.set(BROWSERS, Math.max(0, up - taken), { state: 'spare' });
+  });
+}
+
+export async function runnerMetrics(
+  listen: Place | undefined,
+  log: Log,
+  closing: AsyncDisposableStack,
+): Promise<Metrics> {
+  if (listen === undefined) return NO_METRICS;
+  const metrics = await openMetrics('runner');
+  if (process.send === undefined) {
+    const { openMetricsDoor } = await import('../../proto/common/metrics-server.ts');
+    const read = async () => [await metrics.samples()];
+    closing.use(await openMetricsDoor({ listen, read, log }));
+    return metrics;
+  }
+  process.on('message', (message: unknown) => {
+    if (!isMetricsAsked(message)) return;
+    metrics.samples().then(
+      (samples) => {
+        const told: MetricsTold = { type: 'metrics', samples };
+        if (process.connected) process.send?.(told);
+      },
+      (error: unknown) => log.error({ err: error }, 'metrics could not be read'),
+    );
+  });
+  return metrics;
+}

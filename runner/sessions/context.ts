@@ -1,0 +1,164 @@
+/**
+ * The context of one session: loaded into a user-data directory of its own before Chrome starts,
+ * saved after Chrome has ended, gone from this machine in any case.
+ *
+ * What was saved before stays whole until core has all of the new content: a save that fails, or
+ * dies with the runner, changes nothing. Its failure is a warning, never the session's.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { PROFILE_LIMITS } from '../../proto/archives/context-entries.ts';
+import { sealProfile } from '../../proto/archives/context-writer.ts';
+import type { Log } from '../../proto/common/log.ts';
+import { step } from '../../proto/common/tracing.ts';
+import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import type { ContextWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { asFault } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import type { Chrome } from '../browser/launch.ts';
+import { packProfile, unpackProfile } from '../browser/profile/profile.ts';
+import {
+  readState,
+  restoreState,
+  takeState,
+  writeState,
+} from '../browser/profile/session-state.ts';
+import { retried } from '../leases/retry.ts';
+
+const CHUNK_BYTES = 64 << 10;
+/** Of a whole save, and of a load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
+const TRANSFER_TIMEOUT_MS = 120_000;
+/** Ours: Browser.close takes 40 to 100 ms; on a loaded machine, tens of seconds. */
+const CLOSE_TIMEOUT_MS = 30_000;
+const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
+
+export type Context = {
+  profileDir: string;
+  persist: boolean;
+  /** Before any client. */
+  restore(chrome: Chrome): Promise<void>;
+  /** Closes Chrome and saves what it wrote; or says in a warning why not. Never rejects. */
+  save(chrome: Chrome): Promise<void>;
+  /** Says in the session's log that its content stays what it was. */
+  notSaved(why: string): void;
+  /** Removes it from this machine, once Chrome is gone. */
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+export type ContextDeps = {
+  clients: Pick<Clients, 'blobs' | 'runners'>;
+  call: CallOptions;
+  runDir: string;
+  leaseId: string;
+  log: Log;
+  /** For who reads the session's log. */
+  warn: (message: string) => void;
+  /** Aborts when the lease is lost: then nothing may be saved. */
+  lost: AbortSignal;
+};
+
+/** Rejects when the content cannot be had or does not open, or with the signal's reason. */
+export async function openContext(
+  work: ContextWork,
+  deps: ContextDeps,
+  signal: AbortSignal,
+): Promise<Context> {
+  const dir = join(deps.runDir, `context-${deps.leaseId}`);
+  const profileDir = join(dir, 'profile');
+  await mkdir(dir, { mode: 0o700 });
+  try {
+    await step('context load', () => load(work, { ...deps, dir, profileDir }, signal));
+    const state = await takeState(profileDir);
+    const notSaved = (why: string): void =>
+      deps.warn(`the context was not saved: ${why}; its content is what it was`);
+    return {
+      notSaved,
+      profileDir,
+      persist: work.persist,
+      async restore({ pipe }) {
+        if (state === undefined) return;
+        for (const problem of await restoreState(pipe, state)) deps.warn(problem);
+      },
+      async save(chrome) {
+        try {
+          await step('context save', () => save(work, { ...deps, dir, profileDir }, chrome));
+        } catch (error) {
+          deps.log.warn({ contextId: work.contextId, err: error }, 'a context was not saved');
+          notSaved(reasonOf(error));
+        }
+      },
+      [Symbol.asyncDispose]: () => rm(dir, RM),
+    };
+  } catch (error) {
+    await rm(dir, RM);
+    throw error;
+  } finally {
+    work.keys.fill(0);
+  }
+}
+
+type Place = ContextDeps & { dir: string; profileDir: string };
+
+async function load(
+  { blobId, keys }: ContextWork,
+  { clients, call, dir, profileDir }: Place,
+  signal: AbortSignal,
+): Promise<void> {
+  if (blobId === undefined) {
+    await mkdir(profileDir, { mode: 0o700 });
+    return;
+  }
+  const path = join(dir, 'loaded');
+  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const parts = clients.blobs.readBlob({ blobId }, options);
+  await pipeline(bytesOf(parts), createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
+  await unpackProfile({ path, keys }, profileDir, { signal });
+  await rm(path);
+}
+
+async function* bytesOf(parts: AsyncIterable<{ chunk: Uint8Array }>): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const { chunk } of parts) {
+    bytes += chunk.length;
+    if (bytes > PROFILE_LIMITS.packedMaxBytes) throw new Error('a context of more than 512 MiB');
+    yield chunk;
+  }
+}
+
+class NotSaved extends Error {}
+
+async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): Promise<void> {
+  const { clients, call, dir, profileDir, leaseId, lost, warn } = place;
+  const state = await readState(chrome.pipe);
+  await chrome.close(CLOSE_TIMEOUT_MS);
+  const { code } = await chrome.exited;
+  // what a killed Chrome leaves lacks its last cookies, or half of them
+  if (code !== 0) throw new NotSaved('the browser did not end by itself');
+  await writeState(profileDir, state);
+  const signal = AbortSignal.any([lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
+  const path = join(dir, 'saved');
+  await sealProfile(packProfile(profileDir), publicKey, path, { signal });
+  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retried(() => clients.blobs.writeBlob(partsOf(path, leaseId), options));
+  const saved = await retried(() => clients.runners.saveContext({ leaseId, blobId }, options));
+  if (!saved.saved) throw new NotSaved('it was deleted meanwhile');
+  if (saved.replaced) {
+    warn('another session saved this context meanwhile; this save has replaced its content');
+  }
+}
+
+async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlobRequest> {
+  yield { part: { $case: 'header', value: { kind: 'CONTEXT', leaseId } } };
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    yield { part: { $case: 'chunk', value: chunk } };
+  }
+}
+
+/** For the tenant: no path and no address of ours. */
+function reasonOf(error: unknown): string {
+  const { message } = error instanceof NotSaved ? error : asFault(error);
+  return message.replace(/\.$/, '');
+}

@@ -1,0 +1,209 @@
+/**
+ * What the pages of a session download, on its way to core: each file as soon as Chrome says that
+ * it is whole, the last ones before the session ends. A file leaves this machine's disk when core
+ * has it. What is not kept is a warning in the session's log.
+ *   begun -> whole -> stored;  begun -> canceled;  whole -> refused (too large, too many)
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Log } from '../../proto/common/log.ts';
+import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import { asFault } from '../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+import type { Chrome } from '../browser/launch.ts';
+import { until } from '../common/abort.ts';
+import { retried } from '../leases/retry.ts';
+import type { OpenPart } from './session.ts';
+
+/** Of one file. Source: blobs.proto. */
+const FILE_MAX_BYTES = 1 << 30;
+/** Of a session. Ours: what an invoice run or a crawl needs, and no disk is filled by. */
+export const DOWNLOAD_LIMITS = { files: 1_000, bytes: 5 * 1024 ** 3 };
+const CHUNK_BYTES = 64 << 10;
+/** Of one file to core. Ours: 1 GiB over a link of 50 Mbit/s needs 172 s. */
+const TRANSFER_TIMEOUT_MS = 300_000;
+/** Ours: a file that a page has just begun to download when its session ends. */
+const LAST_BYTES_MS = 10_000;
+const NAME_SHOWN_CHARS = 100;
+
+export type DownloadsOptions = {
+  clients: Pick<Clients, 'blobs' | 'runners'>;
+  call: CallOptions;
+  leaseId: string;
+  log: Log;
+  /** For who reads the session's log. */
+  warn: (message: string) => void;
+  /** Aborts when the lease is lost: then core takes nothing more. */
+  lost: AbortSignal;
+  limits?: typeof DOWNLOAD_LIMITS;
+};
+
+/** As much of a Chrome as is used. */
+type Downloading = Pick<Chrome, 'pipe' | 'dir'>;
+type Begun = { name: string; bytes: number };
+
+export function downloads(options: DownloadsOptions): OpenPart {
+  return async (chrome) => {
+    const session = new Downloads(chrome, options);
+    const stop = chrome.pipe.onEvent(({ method, params }) => {
+      if (method === 'Browser.downloadWillBegin') session.begin(params);
+      else if (method === 'Browser.downloadProgress') session.progress(params);
+    });
+    return {
+      async end() {
+        await session.end();
+        stop();
+      },
+    };
+  };
+}
+
+class Downloads {
+  readonly #chrome: Downloading;
+  readonly #options: DownloadsOptions;
+  readonly #limits: typeof DOWNLOAD_LIMITS;
+  /** By Chrome's id. */
+  readonly #begun = new Map<string, Begun>();
+  #stored = { files: 0, bytes: 0 };
+  #hasWarned = false;
+  /** One after the other: the link to core is shared. */
+  #storing: Promise<void> = Promise.resolve();
+  #settled = Promise.withResolvers<void>();
+
+  constructor(chrome: Downloading, options: DownloadsOptions) {
+    this.#chrome = chrome;
+    this.#options = options;
+    this.#limits = options.limits ?? DOWNLOAD_LIMITS;
+  }
+
+  begin({ guid, suggestedFilename }: Record<string, unknown>): void {
+    this.#begun.set(String(guid), { name: String(suggestedFilename), bytes: 0 });
+    if (this.#isFull(0)) this.#cancel(String(guid));
+  }
+
+  progress({ guid: id, state, receivedBytes, filePath }: Record<string, unknown>): void {
+    const guid = String(id);
+    const file = this.#begun.get(guid);
+    if (file === undefined) return;
+    file.bytes = Number(receivedBytes);
+    if (state === 'inProgress') {
+      if (file.bytes > FILE_MAX_BYTES || this.#isFull(file.bytes)) this.#cancel(guid);
+      return;
+    }
+    this.#begun.delete(guid);
+    if (state === 'completed') this.#store(file, basename(String(filePath ?? guid)));
+    else this.#options.warn(`the download of ${shown(file.name)} was cancelled`);
+    if (this.#begun.size === 0) this.#settled.resolve();
+  }
+
+  /** Waits for what is under way, for a while, and for core. Never rejects. */
+  async end(): Promise<void> {
+    if (this.#begun.size > 0) {
+      this.#settled = Promise.withResolvers();
+      const { closed } = this.#chrome.pipe;
+      const over = AbortSignal.any([this.#options.lost, AbortSignal.timeout(LAST_BYTES_MS)]);
+      const settled = Promise.race([this.#settled.promise, closed]);
+      await until(settled, over).catch(() => undefined); // whatever has not ended is told below
+    }
+    for (const { name } of this.#begun.values()) {
+      this.#options.warn(`the download of ${shown(name)} had not ended with the session`);
+    }
+    this.#begun.clear();
+    await this.#storing;
+  }
+
+  #isFull(more: number): boolean {
+    const { files, bytes } = this.#stored;
+    return files >= this.#limits.files || bytes + more > this.#limits.bytes;
+  }
+
+  #cancel(guid: string): void {
+    this.#refuse(this.#begun.get(guid)?.name ?? '');
+    this.#begun.delete(guid);
+    // rejects when it has ended, or Chrome has, which is as good
+    cancel(this.#chrome, guid).catch(() => undefined);
+  }
+
+  #refuse(name: string): void {
+    const { files, bytes } = this.#limits;
+    const gib = (size: number) => `${Math.round((size / 1024 ** 3) * 10) / 10} GiB`;
+    if (!this.#isFull(0)) {
+      this.#options.warn(
+        `${shown(name)} is not kept: a download has at most 1 GiB, all ${gib(bytes)}`,
+      );
+    } else if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      const most = `${files} files of ${gib(bytes)} together`;
+      this.#options.warn(`downloads are not kept any more: a session has at most ${most}`);
+    }
+  }
+
+  #store({ name, bytes }: Begun, stored: string): void {
+    if (bytes > FILE_MAX_BYTES || this.#isFull(bytes)) {
+      this.#refuse(name);
+      return;
+    }
+    this.#stored = { files: this.#stored.files + 1, bytes: this.#stored.bytes + bytes };
+    const path = join(this.#chrome.dir, 'downloads', stored);
+    this.#storing = this.#storing.then(async () => {
+      try {
+        await send(path, name, this.#options);
+      } catch (error) {
+        if (this.#options.lost.aborted) return;
+        this.#options.log.warn({ err: error }, 'a download was not stored');
+        this.#options.warn(`${shown(name)} could not be kept: ${asFault(error).message}`);
+      } finally {
+        await rm(path, { force: true }).catch(() => undefined); // else it goes with Chrome
+      }
+    });
+  }
+}
+
+/** In whichever context it is: Chrome does not say. */
+async function cancel({ pipe }: Downloading, guid: string): Promise<void> {
+  const { browserContextIds } = await pipe.call('Target.getBrowserContexts');
+  const ids: unknown[] = [undefined, ...(browserContextIds as string[])];
+  await Promise.allSettled(
+    ids.map((browserContextId) => {
+      return pipe.call('Browser.cancelDownload', { guid, browserContextId });
+    }),
+  );
+}
+
+async function send(path: string, filename: string, options: DownloadsOptions): Promise<void> {
+  const { clients, leaseId, lost } = options;
+  const signal = AbortSignal.any([lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
+  const call = { ...options.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retried(() => clients.blobs.writeBlob(partsOf(path, leaseId), call));
+  await retried(() => clients.runners.addDownload({ leaseId, blobId, filename }, call));
+}
+
+async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlobRequest> {
+  await using file = await openPlain(path);
+  yield { part: { $case: 'header', value: { kind: 'DOWNLOAD', leaseId } } };
+  for (;;) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES);
+    if (bytesRead === 0) return;
+    yield { part: { $case: 'chunk', value: buffer.subarray(0, bytesRead) } };
+  }
+}
+
+/**
+ * A plain file and nothing else: an exploited Chrome could put a link to a file of this machine in
+ * its place, or a pipe that nobody writes.
+ */
+async function openPlain(path: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new Error('a download that is no file');
+}
+
+/** A page's word, told back short. */
+function shown(name: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
+  return `"${name.slice(0, NAME_SHOWN_CHARS).replace(/[\u0000-\u001f\u007f-\u009f]/g, '?')}"`;
+}

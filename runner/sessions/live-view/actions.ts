@@ -1,0 +1,106 @@
+/**
+ * What a viewer does to the tab that it is shown, on the session of that tab's pictures, or to the
+ * browser. Nothing is waited for: a page that hangs answers nothing, and hears no more than a few
+ * dozen commands meanwhile.
+ */
+
+import type { Page, Pages } from '../../browser/cdp/pages.ts';
+import type { Pipe } from '../../browser/cdp/pipe.ts';
+import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
+import { isOpenUrl } from '../relay/command-policy.ts';
+import type { Said } from './input.ts';
+
+/**
+ * Ours: with so many commands that wait for their answer, what comes is dropped. Input stops first:
+ * a page that waits in a dialog answers none of it, and the dialog's answer must get through.
+ */
+const INPUTS_MAX = 64;
+const COMMANDS_MAX = 128;
+
+/** A dialog goes with its page: asked again, this would answer one that nobody has seen. */
+const ONCE: CallOptions = { signal: AbortSignal.abort() };
+
+export type Act = Exclude<Said, { kind: 'ack' }>;
+
+/**
+ * `notice` tells the viewer why something was not done. Without a session there is no tab to do it
+ * to, and one can only be chosen.
+ */
+export function actions(
+  { pipe, pages }: { pipe: Pipe; pages: Pages },
+  notice: (text: string) => void,
+): (said: Act, session: TargetSession | undefined) => void {
+  let waiting = 0;
+  let going = new AbortController();
+  const run = async (act: () => Promise<unknown>, max = COMMANDS_MAX): Promise<void> => {
+    if (waiting >= max) return;
+    waiting += 1;
+    try {
+      await act();
+    } catch {
+      // the page is gone or hangs, which the viewer sees
+    } finally {
+      waiting -= 1;
+    }
+  };
+  const choose = (targetId: string): void => {
+    if (openOf(pages, targetId) === undefined) return;
+    pages.activate(targetId);
+    void run(() => pipe.call('Target.activateTarget', { targetId }));
+  };
+  /** What was asked for before, and not done yet, must not be done after it. */
+  const go = (act: (options: CallOptions) => Promise<unknown>): void => {
+    going.abort();
+    going = new AbortController();
+    void run(() => act({ signal: going.signal }));
+  };
+  return (said, session) => {
+    if (said.kind === 'tab') return choose(said.id);
+    if (session === undefined) return;
+    switch (said.kind) {
+      case 'input':
+        return void run(() => session.call(said.command.method, said.command.params), INPUTS_MAX);
+      case 'navigate':
+        if (isOpenUrl(said.url)) return go(() => navigate(session, said.url, notice));
+        return notice('Only http, https, about, data and blob addresses can be opened.');
+      case 'history':
+        return go((options) => goInHistory(session, said.by, options));
+      case 'reload':
+        return go((options) => session.call('Page.reload', {}, options));
+      case 'dialog': {
+        const { accept, text: promptText } = said;
+        const params = { accept, promptText };
+        return void run(() => session.call('Page.handleJavaScriptDialog', params, ONCE));
+      }
+    }
+  };
+}
+
+/** The page of that target, when it is open. */
+export function openOf(pages: Pages, targetId: string): Page | undefined {
+  return pages.open().find((page) => page.targetId === targetId);
+}
+
+async function navigate(
+  session: TargetSession,
+  url: string,
+  notice: (text: string) => void,
+): Promise<void> {
+  const { errorText } = await session.call('Page.navigate', { url });
+  // a navigation that another one overtook is none
+  if (typeof errorText === 'string' && errorText !== 'net::ERR_ABORTED') notice(errorText);
+}
+
+async function goInHistory(
+  session: TargetSession,
+  by: number,
+  options: CallOptions,
+): Promise<void> {
+  const history = (await session.call('Page.getNavigationHistory', {}, options)) as {
+    currentIndex: number;
+    entries: { id: number }[];
+  };
+  const entry = history.entries[history.currentIndex + by];
+  if (entry === undefined || options.signal?.aborted) return;
+  await session.call('Page.navigateToHistoryEntry', { entryId: entry.id }, options);
+}

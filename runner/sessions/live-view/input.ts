@@ -1,0 +1,195 @@
+/**
+ * What a live view's page says, checked, and as Chrome's commands. A stranger may be on the other
+ * end: every field is looked at, nothing is passed on that is not named here. Pure.
+ */
+
+import { JsonScan } from '../../browser/cdp/scan.ts';
+
+/** Ours, in characters: what a person pastes. */
+const TEXT_MAX_CHARS = 256 << 10;
+const URL_MAX_CHARS = 64 << 10;
+/** Chrome's names of keys are far shorter. */
+const NAME_MAX_CHARS = 64;
+/** Fingers. */
+const TOUCHES_MAX = 16;
+/** Ours: JSON.parse takes long of many. Sixteen fingers have less. */
+const VALUES_MAX = 200;
+/** In pixels, either way: larger than any page is shown. */
+const FAR = 1e6;
+
+const BUTTONS = ['none', 'left', 'middle', 'right', 'back', 'forward'] as const;
+const MOUSE = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' } as const;
+const TOUCH = {
+  start: 'touchStart',
+  move: 'touchMove',
+  end: 'touchEnd',
+  cancel: 'touchCancel',
+} as const;
+
+export type Command = { method: string; params: Record<string, unknown> };
+
+export type Said =
+  | { kind: 'ack' }
+  | { kind: 'input'; command: Command }
+  | { kind: 'navigate'; url: string }
+  | { kind: 'history'; by: -1 | 1 }
+  | { kind: 'reload' }
+  | { kind: 'tab'; id: string }
+  | { kind: 'dialog'; accept: boolean; text: string };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the message says; undefined for whatever our page would not say. */
+export function readMessage(bytes: Buffer): Said | undefined {
+  const fields = parseObject(bytes);
+  if (fields === undefined) return undefined;
+  switch (fields['type']) {
+    case 'ack':
+      return { kind: 'ack' };
+    case 'mouse':
+      return input('Input.dispatchMouseEvent', mouse(fields));
+    case 'wheel':
+      return input('Input.dispatchMouseEvent', wheel(fields));
+    case 'key':
+      return input('Input.dispatchKeyEvent', key(fields));
+    case 'touch':
+      return input('Input.dispatchTouchEvent', touch(fields));
+    case 'text':
+      return input('Input.insertText', text_(fields));
+    case 'navigate': {
+      const url = short(fields['url'], URL_MAX_CHARS);
+      return url === undefined ? undefined : { kind: 'navigate', url };
+    }
+    case 'history': {
+      const { by } = fields;
+      return by === -1 || by === 1 ? { kind: 'history', by } : undefined;
+    }
+    case 'reload':
+      return { kind: 'reload' };
+    case 'tab': {
+      const id = short(fields['id'], NAME_MAX_CHARS);
+      return id === undefined ? undefined : { kind: 'tab', id };
+    }
+    case 'dialog': {
+      const { accept } = fields;
+      const text = short(fields['text'], TEXT_MAX_CHARS);
+      if (typeof accept !== 'boolean' || text === undefined) return undefined;
+      return { kind: 'dialog', accept, text };
+    }
+    default:
+      return undefined;
+  }
+}
+
+type Params = Record<string, unknown> | undefined;
+
+function input(method: string, params: Params): Said | undefined {
+  return params && { kind: 'input', command: { method, params } };
+}
+
+function mouse(fields: Fields): Params {
+  const type = named(MOUSE, fields['event']);
+  const at = point(fields);
+  const button = BUTTONS.find((one) => one === fields['button']);
+  const buttons = whole(fields['buttons'], 31);
+  const clickCount = whole(fields['clicks'], 3);
+  const modifiers = whole(fields['modifiers'], 15);
+  if (!type || !at || !button) return undefined;
+  if (buttons === undefined || clickCount === undefined || modifiers === undefined) {
+    return undefined;
+  }
+  return { type, ...at, button, buttons, clickCount, modifiers };
+}
+
+function wheel(fields: Fields): Params {
+  const at = point(fields);
+  const deltaX = near(fields['deltaX']);
+  const deltaY = near(fields['deltaY']);
+  const modifiers = whole(fields['modifiers'], 15);
+  if (!at || deltaX === undefined || deltaY === undefined || modifiers === undefined) {
+    return undefined;
+  }
+  return { type: 'mouseWheel', ...at, deltaX, deltaY, modifiers };
+}
+
+function key(fields: Fields): Params {
+  const { event } = fields;
+  const name = short(fields['key'], NAME_MAX_CHARS);
+  const code = short(fields['code'], NAME_MAX_CHARS);
+  const text = short(fields['text'], NAME_MAX_CHARS);
+  const windowsVirtualKeyCode = whole(fields['keyCode'], 255);
+  const modifiers = whole(fields['modifiers'], 15);
+  const location = whole(fields['location'], 3);
+  if (name === undefined || code === undefined || text === undefined) return undefined;
+  if (windowsVirtualKeyCode === undefined || modifiers === undefined || location === undefined) {
+    return undefined;
+  }
+  if (event !== 'down' && event !== 'up') return undefined;
+  const pressed = text === '' ? 'rawKeyDown' : 'keyDown';
+  return {
+    ...{ type: event === 'up' ? 'keyUp' : pressed, key: name, code, modifiers },
+    ...{ windowsVirtualKeyCode, nativeVirtualKeyCode: windowsVirtualKeyCode },
+    ...{ autoRepeat: fields['repeat'] === true, isKeypad: location === 3 },
+    ...(event === 'down' && text !== '' ? { text, unmodifiedText: text } : {}),
+    // Chrome knows 1 and 2 here; 3 is said by isKeypad
+    ...(location === 1 || location === 2 ? { location } : {}),
+  };
+}
+
+function touch(fields: Fields): Params {
+  const type = named(TOUCH, fields['event']);
+  const modifiers = whole(fields['modifiers'], 15);
+  const { points } = fields;
+  if (!type || modifiers === undefined || !Array.isArray(points)) return undefined;
+  if (points.length > TOUCHES_MAX) return undefined;
+  const touchPoints = points.flatMap((one: unknown) => touchPoint(one) ?? []);
+  if (touchPoints.length < points.length) return undefined;
+  return { type, touchPoints, modifiers };
+}
+
+function touchPoint(one: unknown): Params {
+  if (typeof one !== 'object' || one === null) return undefined;
+  const fields = one as Fields;
+  const at = point(fields);
+  const id = whole(fields['id'], TOUCHES_MAX);
+  return at && id !== undefined ? { ...at, id } : undefined;
+}
+
+function text_(fields: Fields): Params {
+  const text = short(fields['text'], TEXT_MAX_CHARS);
+  return text === undefined ? undefined : { text };
+}
+
+function point({ x, y }: Fields): { x: number; y: number } | undefined {
+  const across = near(x);
+  const down = near(y);
+  return across === undefined || down === undefined ? undefined : { x: across, y: down };
+}
+
+function near(value: unknown): number | undefined {
+  return typeof value === 'number' && Math.abs(value) <= FAR ? value : undefined;
+}
+
+function whole(value: unknown, max: number): number | undefined {
+  const isWhole = typeof value === 'number' && Number.isInteger(value);
+  return isWhole && value >= 0 && value <= max ? value : undefined;
+}
+
+function short(value: unknown, maxChars: number): string | undefined {
+  return typeof value === 'string' && value.length <= maxChars ? value : undefined;
+}
+
+/** A name is the stranger's text: `constructor` must not find what every object has. */
+function named<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefined {
+  return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function parseObject(bytes: Buffer): Fields | undefined {
+  try {
+    new JsonScan(bytes, undefined, VALUES_MAX);
+    const value: unknown = JSON.parse(bytes.toString());
+    return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+  } catch {
+    return undefined; // as whatever else our page would not say
+  }
+}

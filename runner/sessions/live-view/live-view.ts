@@ -1,0 +1,138 @@
+/**
+ * The live view of one session: sockets that show its pages and take input for them. Costs nothing
+ * while nobody looks: no page is cast.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Log } from '../../../proto/common/log.ts';
+import { openPages, type Pages } from '../../browser/cdp/pages.ts';
+import type { Chrome } from '../../browser/launch.ts';
+import { refuse } from '../server/refusal.ts';
+import { openCasts } from './screencast.ts';
+import { openViewer, type Viewer } from './viewer.ts';
+
+/** In bytes: what a person pastes; input is far smaller. */
+const MESSAGE_MAX_BYTES = 1 << 20;
+/** Ours: a team that looks over one shoulder. */
+const VIEWERS_MAX = 32;
+/** Ours: a viewer whose machine has gone is gone after two of them. */
+const PING_MS = 30_000;
+/** Ours: Chrome does not tell of a title that changes in a page that stays. */
+const REFRESH_MS = 1_000;
+/** The longest that a timer can be; a session is far shorter. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+const EXPIRED = 'the live view has expired';
+
+type Upgrade = {
+  request: IncomingMessage;
+  socket: Duplex;
+  head: Buffer;
+  target: string | undefined;
+};
+
+export type LiveView = {
+  /**
+   * Serves an upgrade that the caller has authorised. `target` is the one tab to show; absent: the
+   * active one. Of the address: `readonly=true`, and `until`, in ms since 1970, when the view ends.
+   */
+  view(upgrade: Upgrade): void;
+  readonly viewers: number;
+  /** The session is over: its viewers are told so. */
+  end(): Promise<void>;
+};
+
+export function openLiveView(
+  chrome: Pick<Chrome, 'pipe'>,
+  { log, now }: { log: Log; now: () => number },
+): LiveView {
+  const { pipe } = chrome;
+  const casts = openCasts(pipe);
+  const viewers = new Set<Viewer>();
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false, // pictures are compressed already
+    maxPayload: MESSAGE_MAX_BYTES,
+  });
+  let arriving = 0;
+  let isOver = false;
+
+  const end = async (): Promise<void> => {
+    isOver = true;
+    for (const viewer of viewers) viewer.close(1001, 'the session has ended');
+  };
+  const welcome = async ({ request, socket, head, target }: Upgrade): Promise<void> => {
+    const pages = await openPages(chrome);
+    if (socket.destroyed) return;
+    const { isReadOnly, lastsMs } = wishes(request, now());
+    server.handleUpgrade(request, socket, head, (webSocket) => {
+      const options = { socket: webSocket, pipe, pages, casts, target, isReadOnly, log };
+      const viewer = openViewer(options);
+      viewers.add(viewer);
+      webSocket.once('close', () => viewers.delete(viewer));
+      attend(webSocket, { pages, lastsMs, expire: () => viewer.close(1008, EXPIRED) });
+      if (isOver) viewer.close(1001, 'the session has ended');
+    });
+  };
+  void pipe.closed.then(end);
+
+  return {
+    end,
+    get viewers() {
+      return viewers.size;
+    },
+    view(upgrade) {
+      const { socket } = upgrade;
+      socket.on('error', () => socket.destroy());
+      if (isOver) return refuse(socket, 410, 'The session has ended.');
+      if (viewers.size + arriving >= VIEWERS_MAX) {
+        return refuse(socket, 429, `A session has ${VIEWERS_MAX} viewers at most.`);
+      }
+      arriving += 1;
+      welcome(upgrade)
+        .catch((error: unknown) => {
+          log.warn({ error: String(error) }, 'cannot open a live view');
+          refuse(socket, 502, 'The browser of this session does not answer.');
+        })
+        .finally(() => {
+          arriving -= 1;
+        });
+    },
+  };
+}
+
+function wishes(
+  { url = '/' }: IncomingMessage,
+  now: number,
+): { isReadOnly: boolean; lastsMs: number } {
+  const query = URL.parse(url, 'ws://door')?.searchParams;
+  const until = Number(query?.get('until') ?? Number.POSITIVE_INFINITY);
+  const lastsMs = Number.isNaN(until) ? 0 : Math.max(0, until - now);
+  return { isReadOnly: query?.get('readonly') === 'true', lastsMs };
+}
+
+/** What goes on while a viewer is there: its time runs out, it is asked whether it still is. */
+function attend(
+  socket: WebSocket,
+  { pages, lastsMs, expire }: { pages: Pages; lastsMs: number; expire: () => void },
+): void {
+  let isThere = true;
+  socket.on('pong', () => {
+    isThere = true;
+  });
+  const expiry = setTimeout(expire, Math.min(lastsMs, TIMER_MAX_MS));
+  // Keeps a quiet connection open through what is between, and ends one that answers no more.
+  const pings = setInterval(() => {
+    if (!isThere) socket.terminate();
+    isThere = false;
+    socket.ping();
+  }, PING_MS);
+  const refreshes = setInterval(() => {
+    pages.refresh().catch(() => undefined); // rejects when Chrome is gone, which ends the view
+  }, REFRESH_MS);
+  socket.once('close', () => {
+    clearTimeout(expiry);
+    clearInterval(pings);
+    clearInterval(refreshes);
+  });
+}

@@ -1,0 +1,246 @@
+/**
+ * One viewer of a live view: its socket, the tab that it is shown, its input.
+ *   open -> left (by either side, once)
+ * To it: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, each picture as one binary message.
+ * From it: input.ts. It acknowledges each picture when it is drawn; two may be on their way.
+ */
+import type { WebSocket } from 'ws';
+import type { Log } from '../../../proto/common/log.ts';
+import type { Page, Pages } from '../../browser/cdp/pages.ts';
+import { openPauses } from '../../browser/cdp/pauses.ts';
+import type { Pipe } from '../../browser/cdp/pipe.ts';
+import { type Act, actions, openOf } from './actions.ts';
+import { readMessage } from './input.ts';
+import type { Cast, Casts, Watcher } from './screencast.ts';
+
+/** Ours: one is drawn while the next is sent. */
+const FRAMES_IN_FLIGHT_MAX = 2;
+/** In bytes: a socket that holds more is behind. */
+const BEHIND_BYTES = 512 << 10;
+/** Ours: a page may change its title without end. */
+const TABS_EVERY_MS = 100;
+const TABS_MAX = 100;
+const TITLE_MAX_CHARS = 256;
+const URL_MAX_CHARS = 2_048;
+const DIALOG_MAX_CHARS = 4_096;
+/** Ours: a hand makes 150 a second, with the acknowledgements of pictures. */
+const MESSAGES_PER_S = 400;
+/** Asked of a tab that is not shown yet, they are done when it is; input is meant for a picture. */
+const LASTING: readonly Act['kind'][] = ['navigate', 'history', 'reload'];
+/** A close that is not answered. */
+const CLOSE_TIMEOUT_MS = 2_000;
+
+export type ViewerOptions = {
+  socket: WebSocket;
+  pipe: Pipe;
+  pages: Pages;
+  casts: Casts;
+  /** The one tab that it is shown; undefined: the active one. */
+  target: string | undefined;
+  /** It may watch only. */
+  isReadOnly: boolean;
+  log: Log;
+};
+
+export type Viewer = { close(code: number, reason: string): void };
+
+export function openViewer(options: ViewerOptions): Viewer {
+  const viewer = new OneViewer(options);
+  viewer.follow();
+  return viewer;
+}
+
+class OneViewer implements Viewer, Watcher {
+  readonly #options: ViewerOptions;
+  readonly #act: ReturnType<typeof actions>;
+  readonly #stopWatching: () => void;
+  readonly #allowed = bucket(MESSAGES_PER_S);
+  #shown: Page | undefined;
+  #cast: (Disposable & { cast: Cast }) | undefined;
+  /** The last that was asked of the tab that is to be shown. */
+  #wish: Act | undefined;
+  #inFlight = 0;
+  #isDirty = false;
+  #isClosing = false;
+  #size = '';
+  #tabs = '';
+  #tabsTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: ViewerOptions) {
+    const { socket, pages } = options;
+    this.#options = options;
+    this.#act = actions(options, (text) => this.#send({ type: 'notice', text }));
+    this.#stopWatching = pages.onChange(() => this.follow());
+    const { share } = options.pipe;
+    socket.on('message', (bytes: Buffer, isBinary: boolean) => {
+      share.spend(() => this.#hear(bytes, isBinary));
+    });
+    socket.once('close', share.add(openPauses(socket)));
+    // too long a message, a broken frame: ws closes with its code
+    socket.on('error', () => socket.terminate());
+    socket.once('close', () => this.#leave());
+  }
+
+  close(code: number, reason: string): void {
+    const { socket } = this.#options;
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    socket.close(code, reason);
+    const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
+    socket.once('close', () => clearTimeout(timer));
+  }
+
+  /** Shows the tab that is to be shown now. */
+  follow(): void {
+    const { pages, target } = this.#options;
+    const page = target === undefined ? pages.active : openOf(pages, target);
+    if (target !== undefined && page === undefined) {
+      this.close(1000, 'the tab was closed');
+      return;
+    }
+    this.#tellTabs();
+    if (page === this.#shown) return;
+    this.#shown = page;
+    this.#wish = undefined;
+    this.#drop();
+    if (page) void this.#show(page);
+  }
+
+  onFrame(): void {
+    this.#isDirty = true;
+    this.#offer();
+  }
+
+  onDialog(): void {
+    const dialog = this.#cast?.cast.dialog;
+    const message = dialog?.message.slice(0, DIALOG_MAX_CHARS);
+    const text = dialog?.text.slice(0, DIALOG_MAX_CHARS);
+    this.#send({ type: 'dialog', dialog: dialog ? { ...dialog, message, text } : null });
+  }
+
+  isReady(): boolean {
+    const { socket } = this.#options;
+    return this.#inFlight < FRAMES_IN_FLIGHT_MAX && socket.bufferedAmount < BEHIND_BYTES;
+  }
+
+  async #show(page: Page): Promise<void> {
+    const { casts, target, isReadOnly, log } = this.#options;
+    try {
+      const cast = await casts.take(page.targetId);
+      // another tab is shown by now, or this one after another and by the later call
+      if (this.#shown !== page || this.#cast) {
+        cast[Symbol.dispose]();
+        return;
+      }
+      const watch = cast.cast.watch(this);
+      this.#cast = {
+        cast: cast.cast,
+        [Symbol.dispose]() {
+          watch[Symbol.dispose]();
+          cast[Symbol.dispose]();
+        },
+      };
+      this.onFrame();
+      this.onDialog();
+      const { session } = cast.cast;
+      if (this.#wish && !this.#isClosing) this.#act(this.#wish, session);
+      this.#wish = undefined;
+      // rejects where the page hangs, or waits in a dialog
+      await Promise.allSettled([
+        // it may be hidden, and a hidden tab paints nothing
+        target && session.call('Emulation.setFocusEmulationEnabled', { enabled: true }),
+        isReadOnly || cast.cast.answerDialogs(),
+      ]);
+    } catch (error) {
+      // a page that closed meanwhile: its viewers are told of the change
+      if (this.#shown !== page || !openOf(this.#options.pages, page.targetId)) return;
+      log.warn({ error: String(error) }, 'a live view cannot show its page');
+      this.close(1011, 'the page cannot be shown');
+    }
+  }
+
+  #offer(): void {
+    const frame = this.#cast?.cast.latest;
+    if (!this.#isDirty || !frame || !this.isReady()) return;
+    const size = JSON.stringify({ type: 'size', width: frame.width, height: frame.height });
+    if (size !== this.#size) this.#options.socket.send(size);
+    this.#size = size;
+    this.#isDirty = false;
+    this.#inFlight += 1;
+    this.#options.socket.send(frame.jpeg, { binary: true });
+  }
+
+  #hear(bytes: Buffer, isBinary: boolean): void {
+    if (this.#isClosing) return;
+    if (!this.#allowed()) {
+      this.close(1008, 'too many messages');
+      return;
+    }
+    const said = isBinary ? undefined : readMessage(bytes);
+    if (said === undefined) this.close(1008, 'not a message of a live view');
+    else if (said.kind === 'ack') {
+      this.#inFlight = Math.max(0, this.#inFlight - 1);
+      this.#offer();
+      this.#cast?.cast.resume();
+    } else if (this.#options.isReadOnly) return;
+    else if (this.#shown && !this.#cast && LASTING.includes(said.kind)) this.#wish = said;
+    else this.#act(said, this.#cast?.cast.session);
+  }
+
+  #tellTabs(): void {
+    if (this.#tabsTimer !== undefined) return;
+    const tell = (): void => {
+      this.#tabsTimer = undefined;
+      const tabs = this.#tabsNow();
+      if (tabs === this.#tabs) return;
+      this.#tabsTimer = setTimeout(tell, TABS_EVERY_MS); // for what changes meanwhile
+      if (this.#options.socket.bufferedAmount >= BEHIND_BYTES) return;
+      this.#tabs = tabs;
+      this.#options.socket.send(tabs);
+    };
+    tell();
+  }
+
+  #tabsNow(): string {
+    const { pages, target } = this.#options;
+    const active = target ?? pages.active?.targetId;
+    const open = pages.open().filter((page) => target === undefined || page.targetId === target);
+    const tabs = open.slice(0, TABS_MAX).map(({ targetId: id, title, url }) => ({
+      id,
+      title: title.slice(0, TITLE_MAX_CHARS),
+      url: url.slice(0, URL_MAX_CHARS),
+      isShown: id === active,
+    }));
+    return JSON.stringify({ type: 'tabs', tabs });
+  }
+
+  #send(message: object): void {
+    const { socket } = this.#options;
+    if (socket.bufferedAmount < BEHIND_BYTES) socket.send(JSON.stringify(message));
+  }
+
+  #drop(): void {
+    this.#cast?.[Symbol.dispose]();
+    this.#cast = undefined;
+  }
+
+  #leave(): void {
+    this.#stopWatching();
+    clearTimeout(this.#tabsTimer);
+    this.#shown = undefined;
+    this.#drop();
+  }
+}
+
+/** Gives whether one more is within `perSecond`; a second's worth may come at once. */
+function bucket(perSecond: number): () => boolean {
+  let left = perSecond;
+  let at = performance.now();
+  return () => {
+    const now = performance.now();
+    left = Math.min(perSecond, left + ((now - at) / 1_000) * perSecond);
+    at = now;
+    left -= 1;
+    return left >= 0;
+  };
+}

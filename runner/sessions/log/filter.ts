@@ -1,0 +1,106 @@
+/**
+ * Messages as the protocol log keeps them: which ones, and how much of a long one. Looks at their
+ * first bytes only. Pure.
+ */
+import type { Command } from '../relay/command-policy.ts';
+import type { Wire } from './recorder.ts';
+import { isSecret } from './redaction.ts';
+
+/** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */
+export const BODY_MAX_BYTES = 64 << 10;
+/** How much of a longer message is kept. */
+const HEAD_BYTES = 1 << 10;
+
+/** What the log is about: which page did what, and what went wrong there. reference.md 4.4. */
+const KEPT_DOMAINS: ReadonlySet<string> = new Set(['Page', 'Target', 'Inspector']);
+const KEPT: ReadonlySet<string> = new Set([
+  'Browser.downloadWillBegin',
+  'Log.entryAdded',
+  'Network.loadingFailed',
+  'Network.loadingFinished',
+  'Network.requestServedFromCache',
+  'Network.requestWillBeSent',
+  'Network.responseReceived',
+  'Network.webSocketClosed',
+  'Network.webSocketCreated',
+  'Network.webSocketFrameError',
+  'Runtime.consoleAPICalled',
+  'Runtime.exceptionThrown',
+]);
+/** Of the kept domains these are data, not facts. */
+const DROPPED: ReadonlySet<string> = new Set([
+  'Page.compilationCacheProduced',
+  'Page.screencastFrame',
+  'Target.receivedMessageFromTarget',
+]);
+
+const QUOTE = 0x22;
+const MINUS = 0x2d;
+const ANSWER = Buffer.from('{"id":');
+const EVENT = Buffer.from('{"method":"');
+
+/** A command's params as JSON on one line, and its text; `isCut`: however short it is. */
+export function commandText(
+  { id, method }: Pick<Command, 'id' | 'method'>,
+  { text, params }: Wire,
+  isCut: boolean,
+): { params: string; text: string } {
+  if (!isCut && text.length <= BODY_MAX_BYTES) {
+    // between values only: within a string a line ends as \n
+    return { params: params?.toString().replace(/[\r\n]/g, ' ') ?? '{}', text: text.toString() };
+  }
+  const cut = truncated(method, text.length, text.toString('utf8', 0, HEAD_BYTES));
+  return { params: JSON.stringify(cut), text: JSON.stringify({ id, method, params: cut }) };
+}
+
+/** Of an event; undefined for an answer. */
+export function methodOf(raw: Buffer): string | undefined {
+  if (!startsWith(raw, EVENT)) return undefined;
+  return raw.toString('latin1', EVENT.length, raw.indexOf(QUOTE, EVENT.length));
+}
+
+/** Whether events of that name are logged. */
+export function isKept(method: string): boolean {
+  if (KEPT.has(method)) return true;
+  return KEPT_DOMAINS.has(method.slice(0, method.indexOf('.'))) && !DROPPED.has(method);
+}
+
+export function eventText(method: string, raw: Buffer): string {
+  if (raw.length <= BODY_MAX_BYTES) return raw.toString();
+  const params = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
+  return JSON.stringify({ method, params });
+}
+
+export function answerText(method: string, id: number, raw: Buffer): string {
+  if (raw.length <= BODY_MAX_BYTES) return raw.toString();
+  const result = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
+  return JSON.stringify({ id, result });
+}
+
+/** Stands for params or a result that are too long; a secret has no beginning either. */
+function truncated(method: string, length: number, head: string): Record<string, unknown> {
+  const why = `${length} bytes: a message of more than ${BODY_MAX_BYTES} is not kept whole`;
+  return isSecret(method) ? { truncated: why } : { truncated: why, head };
+}
+
+/** Chrome writes the id first, but for errors of a session that has gone. */
+export function idOf(raw: Buffer): number {
+  if (!startsWith(raw, ANSWER)) {
+    return raw.length > BODY_MAX_BYTES ? Number.NaN : Number(idIn(raw.toString()));
+  }
+  const isNegative = raw[ANSWER.length] === MINUS;
+  let id = 0;
+  for (let at = ANSWER.length + (isNegative ? 1 : 0); ; at += 1) {
+    const digit = (raw[at] ?? 0) - 0x30;
+    if (digit < 0 || digit > 9) return isNegative ? -id : id;
+    id = 10 * id + digit;
+  }
+}
+
+function idIn(text: string): string | undefined {
+  return /"id":(-?\d+)\}?(?:,|$)/.exec(text)?.[1];
+}
+
+function startsWith(raw: Buffer, head: Buffer): boolean {
+  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
+}

@@ -1,0 +1,201 @@
+/**
+ * One Chrome for all recordings of a runner: JPEG frames in, segments of fragmented MP4 out, by
+ * WebCodecs and mediabunny in a page of its own (encoder-page.js). Started when there is work,
+ * ended when there was none for a while; one segment at a time, in the order they came. It gets no
+ * network and steps back behind the Chromes of sessions. Frames are a stranger's: a decoder that
+ * they break, they break in a jail that holds nothing.
+ */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Log } from '../../../proto/common/log.ts';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { openPages } from '../../browser/cdp/pages.ts';
+import type { TargetSession } from '../../browser/cdp/target-session.ts';
+import type { Chrome } from '../../browser/launch.ts';
+import { type Egress, openEgress } from '../../jail/egress/egress-proxy.ts';
+
+/** Level 4.0 holds 1280 by 1280. Baseline: what every player of H.264 has. */
+const CODEC = 'avc1.420028';
+/** In bits a second, and less while nothing moves. Source: browser.md 4.2. */
+const BITRATE = 600_000;
+/** Ours: a start takes 0.2 s; sessions that follow one another shall share one. */
+const IDLE_MS = 20_000;
+/** Ours: a batch takes 0.2 s on a quiet machine, and this one steps back on a busy one. */
+const PATIENT = { timeoutMs: 60_000 };
+/** Ours: it takes 0.1 s, and who ends the encoder waits for it. */
+const AT_START = { timeoutMs: 10_000 };
+/** In bytes of JPEG. Ours: what one message carries. */
+const BATCH_BYTES = 2 << 20;
+/** WebCodecs is for secure contexts. Nobody is asked: Fetch answers. */
+const PAGE_URL = 'https://encoder.invalid/';
+const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
+
+/** Times in ms from the start of the page's video. */
+export type TimedFrame = { at: number; lasts: number; jpeg: Buffer };
+
+export type Segment = {
+  /** Of the whole video, even. */
+  width: number;
+  height: number;
+  frames: AsyncIterable<TimedFrame> | Iterable<TimedFrame>;
+};
+
+export type Encoded = {
+  /** ftyp and moov: the same for every segment of that size. */
+  start: Buffer;
+  /** moof and mdat. */
+  segment: Buffer;
+};
+
+export type Encoder = AsyncDisposable & {
+  /** Waits for those before it. Rejects when it cannot be encoded, or when it is disposed of. */
+  encode(segment: Segment): Promise<Encoded>;
+};
+
+type Options = {
+  /** As a session's Chrome, in the background and with that egress. */
+  launch(wanted: { egress: Egress; isBackground: true }): Promise<Chrome>;
+  log: Log;
+  idleMs?: number;
+};
+
+type Running = { chrome: Chrome; session: TargetSession };
+
+export function openEncoder(options: Options): Encoder {
+  const { idleMs = IDLE_MS } = options;
+  let running: Promise<Running> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  let idle: NodeJS.Timeout | undefined;
+  /** The last one and those before it. */
+  let stopped = Promise.resolve();
+  let isOver = false;
+
+  const stop = async (): Promise<void> => {
+    const ending = running?.then(({ chrome }) => end(chrome));
+    running = undefined;
+    const before = stopped;
+    stopped = Promise.allSettled([before, ending]).then(() => undefined); // who waited was told
+    await stopped;
+  };
+  const encode = async (segment: Segment): Promise<Encoded> => {
+    if (isOver) throw new Error('the encoder is closed');
+    clearTimeout(idle);
+    try {
+      running ??= start(options);
+      return await encodeIn((await running).session, segment);
+    } catch (error) {
+      await stop(); // whatever state it is in
+      throw error;
+    } finally {
+      idle = setTimeout(() => void stop(), idleMs).unref();
+    }
+  };
+  return {
+    encode(segment) {
+      const done = last.then(() => encode(segment));
+      last = done.catch(() => undefined);
+      return done;
+    },
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      clearTimeout(idle);
+      await stop();
+      await last;
+    },
+  };
+}
+
+async function start({ launch, log }: Options): Promise<Running> {
+  const chrome = await launch({ egress: noEgress(log), isBackground: true });
+  try {
+    return { chrome, session: await openEncoderPage(chrome) };
+  } catch (error) {
+    await end(chrome);
+    throw error;
+  }
+}
+
+async function end(chrome: Chrome): Promise<void> {
+  chrome.kill();
+  await chrome.exited;
+}
+
+/** A jail without a way out: who calls is hung up on. */
+function noEgress(log: Log): Egress {
+  return { ...openEgress({ allow: cidrList([]), log }), handle: (socket) => void socket.destroy() };
+}
+
+async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
+  const pages = await openPages(chrome);
+  const session = pages.active?.session;
+  if (session === undefined) throw new Error('the encoder has no page');
+  session.on('Fetch.requestPaused', ({ requestId }) => {
+    const answer = {
+      requestId,
+      responseCode: 200,
+      responseHeaders: [{ name: 'content-type', value: 'text/html' }],
+      body: EMPTY_PAGE,
+    };
+    session.call('Fetch.fulfillRequest', answer).catch(() => undefined); // Chrome is gone
+  });
+  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, AT_START);
+  await session.call('Page.enable', {}, AT_START);
+  const loaded = session.once('Page.loadEventFired', AT_START);
+  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, AT_START), loaded]);
+  const mediabunny = createRequire(import.meta.url).resolve('mediabunny');
+  const sources = [
+    // its build for pages, which stands beside the one for Node
+    await readFile(mediabunny.replace(/[^/]+$/, 'mediabunny.min.cjs'), 'utf8'),
+    await readFile(new URL('./encoder-page.js', import.meta.url), 'utf8'),
+  ];
+  for (const source of sources) await run(session, `${source}\n;0`);
+  return session;
+}
+
+async function encodeIn(session: TargetSession, segment: Segment): Promise<Encoded> {
+  const { width, height, frames } = segment;
+  await tell(session, 'begin', { width, height, codec: CODEC, bitrate: BITRATE });
+  let batch: TimedFrame[] = [];
+  let bytes = 0;
+  for await (const frame of frames) {
+    batch.push(frame);
+    bytes += frame.jpeg.length;
+    if (bytes < BATCH_BYTES) continue;
+    await add(session, batch);
+    [batch, bytes] = [[], 0];
+  }
+  if (batch.length > 0) await add(session, batch);
+  const made = (await tell(session, 'finish')) as { start: string; segment: string };
+  return {
+    start: Buffer.from(made.start, 'base64'),
+    segment: Buffer.from(made.segment, 'base64'),
+  };
+}
+
+async function add(session: TargetSession, frames: readonly TimedFrame[]): Promise<void> {
+  const words = frames.map(({ at, lasts, jpeg }) => ({
+    at: Math.round(at * 1000),
+    lasts: Math.round(lasts * 1000),
+    jpeg: jpeg.toString('base64'),
+  }));
+  await tell(session, 'add', words);
+}
+
+/** One call of encoder-page.js. */
+function tell(session: TargetSession, name: string, argument?: unknown): Promise<unknown> {
+  return run(session, `tabernEncoder.${name}(${JSON.stringify(argument ?? null)})`);
+}
+
+async function run(session: TargetSession, expression: string): Promise<unknown> {
+  const wanted = { expression, awaitPromise: true, returnByValue: true };
+  const { result, exceptionDetails } = (await session.call(
+    'Runtime.evaluate',
+    wanted,
+    PATIENT,
+  )) as {
+    result: { value?: unknown };
+    exceptionDetails?: { exception?: { description?: string } };
+  };
+  if (exceptionDetails === undefined) return result.value;
+  throw new Error(`the encoder failed: ${exceptionDetails.exception?.description ?? 'no reason'}`);
+}

@@ -1,0 +1,250 @@
+/**
+ * Pictures of one page as it changes, at most ten a second, for its recording. Chrome sends a
+ * picture when something was drawn, while few are unacknowledged; we acknowledge late. What is
+ * drawn meanwhile it drops, and does not bring again when nothing more is drawn: so after pictures
+ * that came close together the capture is started anew, which gives the last.
+ *
+ * A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz whatever is
+ * asked for): then the capture is stopped, and started again for single pictures until two of them
+ * are the same.
+ *   live --80 % of the pictures possible in 2 s--> sparing --two equal pictures--> live
+ *
+ * A client that waits for new windows, as Playwright and Puppeteer do, holds all pages of the
+ * window's process until it lets that one run. Chrome dims them meanwhile, says so across them, and
+ * gives that picture out for good where the window then covers the page. So none is taken before
+ * the page runs, and none of a page that is covered then, until it is seen again.
+ *   live, sparing --a window opens--> still --runs, or after 5 s--> live
+ * Nothing of it shows in the page, nor to a client's own screencast.
+ */
+
+import type { Page } from '../../browser/cdp/pages.ts';
+import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
+
+/** Of a picture, and of what level 4.0 of H.264 holds. */
+const SIDE_MAX = 1280;
+/** Of JPEG. Ours: text stays readable, and a picture of 1280 by 800 has 30 to 100 KB. */
+const QUALITY = 60;
+/** Source: browser.md 4.1, as the next three. */
+const FRAME_MS = 100;
+const WINDOW_MS = 2_000;
+const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
+const SPARING_MS = 250;
+/** Pictures unacknowledged with which Chrome 156 drops the next (seen). */
+const IN_FLIGHT_MAX = 3;
+/** Ours: a client lets a new window run after a round trip or two, on a busy machine too. */
+const STILL_MS = 5_000;
+/** Ours: by then the page has been drawn as it is, or the window has covered it. */
+const SETTLED_MS = 200;
+/** Ours: longer than any session. A start is withdrawn when none is wanted any more. */
+const START_PATIENCE_MS = 24 * 3_600_000;
+/** Where the page's script has changed nothing. Clients see the name. */
+const WORLD = 'tabern';
+
+export type Picture = {
+  jpeg: Buffer;
+  /** When it came, in ms since 1970. */
+  at: number;
+};
+
+export type Recorder = {
+  /** A window has opened, which may hold the page. */
+  hold(): void;
+  stop(): void;
+};
+
+type Options = { now: () => number; onPicture(picture: Picture): void };
+
+/** Begins at once and never throws: a page that cannot be recorded is gone or going. */
+export function startRecorder(page: Page, options: Options): Recorder {
+  const capture = new Capture(page, options);
+  void page.closed.then(() => capture.stop());
+  return capture;
+}
+
+class Capture implements Recorder {
+  readonly #frameId: string;
+  readonly #session: TargetSession;
+  readonly #options: Options;
+  readonly #off: () => void;
+  #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
+  #last = '';
+  #isEqual = false; // the last picture was as the one before
+  #isShooting = false; // sparing, and its picture has not come
+  #times: number[] = []; // of the pictures in the window
+  #captures = 0;
+  #wanted = new AbortController(); // the capture that began last
+  #waiting = 0; // pictures of this capture that are not acknowledged
+  #mayLack = false; // one was dropped, perhaps
+  #holds = 0; // windows that may hold the page
+  #wasHeld = false; // and has not been seen since
+  #isStale = false; // what Chrome gives out is from then
+  #deadline: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ targetId, session }: Page, options: Options) {
+    this.#frameId = targetId; // Chrome gives a page and its main frame one name
+    this.#session = session;
+    this.#options = options;
+    const offs = [
+      session.on('Page.screencastFrame', ({ data, sessionId }) => {
+        this.#take(String(data), sessionId);
+      }),
+      session.on('Page.screencastVisibilityChanged', ({ visible }) => {
+        this.#show(visible === true);
+      }),
+    ];
+    this.#off = () => {
+      for (const off of offs) off();
+    };
+    this.#start();
+  }
+
+  hold(): void {
+    if (this.#mode === 'over') return;
+    this.#holds += 1;
+    if (this.#mode !== 'still') {
+      this.#mode = 'still';
+      this.#captures += 1; // what came before is acknowledged no more
+      clearTimeout(this.#timer);
+      this.#halt();
+      this.#deadline = setTimeout(() => this.#goOn(), STILL_MS).unref();
+    }
+    const release = (): void => {
+      this.#holds -= 1;
+      if (this.#holds === 0) this.#goOn();
+    };
+    const settle = (): void => void setTimeout(release, SETTLED_MS).unref();
+    this.#untilItRuns().then(settle, settle); // rejects when the page is gone, or hangs
+  }
+
+  stop(): void {
+    if (this.#mode === 'over') return;
+    this.#mode = 'over';
+    clearTimeout(this.#timer);
+    clearTimeout(this.#deadline);
+    this.#off();
+    this.#halt();
+  }
+
+  #take(data: string, sessionId: unknown): void {
+    const isUnasked = this.#mode === 'sparing' && !this.#isShooting;
+    if (this.#mode === 'over' || this.#mode === 'still' || isUnasked) return;
+    if (this.#isStale) {
+      this.#tell('screencastFrameAck', { sessionId });
+      return;
+    }
+    const at = this.#options.now();
+    const isSame = data === this.#last;
+    if (!isSame) this.#options.onPicture({ jpeg: Buffer.from(data, 'base64'), at });
+    this.#last = data;
+    const isAtRest = isSame && this.#isEqual;
+    this.#isEqual = isSame;
+    if (this.#mode === 'sparing') {
+      if (!isAtRest) {
+        this.#spare();
+        return;
+      }
+      this.#mode = 'live'; // the capture that took this picture stays on
+      this.#times = [];
+    }
+    this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
+    if (this.#times.length >= SATURATED) this.#spare();
+    else this.#hold(sessionId);
+  }
+
+  /** Acknowledges it in time; after the last of several, asks for what may have come with them. */
+  #hold(sessionId: unknown): void {
+    const capture = this.#captures;
+    this.#waiting += 1;
+    this.#mayLack ||= this.#waiting >= IN_FLIGHT_MAX;
+    clearTimeout(this.#timer);
+    const release = (): void => {
+      if (capture !== this.#captures || this.#mode !== 'live') return;
+      this.#tell('screencastFrameAck', { sessionId });
+      this.#waiting -= 1;
+      if (this.#waiting === 0 && this.#mayLack) this.#later(() => this.#renew(), FRAME_MS);
+    };
+    setTimeout(release, FRAME_MS).unref();
+  }
+
+  #goOn(): void {
+    if (this.#mode !== 'still') return;
+    clearTimeout(this.#deadline);
+    this.#mode = 'live';
+    this.#wasHeld = true;
+    this.#start();
+  }
+
+  #show(isVisible: boolean): void {
+    if (!isVisible) {
+      this.#isStale ||= this.#wasHeld;
+      return;
+    }
+    this.#wasHeld = false;
+    if (!this.#isStale) return;
+    const renew = (): void => {
+      this.#isStale = false;
+      if (this.#mode === 'live') this.#renew();
+    };
+    setTimeout(renew, SETTLED_MS).unref(); // it is not drawn yet
+  }
+
+  #renew(): void {
+    this.#halt();
+    this.#start();
+  }
+
+  #spare(): void {
+    this.#mode = 'sparing';
+    this.#isShooting = false;
+    this.#halt();
+    this.#later(() => this.#start(), SPARING_MS);
+  }
+
+  #start(): void {
+    this.#isShooting = true;
+    this.#waiting = 0;
+    this.#mayLack = false;
+    this.#captures += 1;
+    this.#wanted = new AbortController();
+    const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
+    const wanted = { patienceMs: START_PATIENCE_MS, signal: this.#wanted.signal };
+    this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size }, wanted);
+  }
+
+  #halt(): void {
+    this.#wanted.abort();
+    this.#tell('stopScreencast');
+  }
+
+  /** A page that stands still answers, but its timers wait. */
+  async #untilItRuns(): Promise<void> {
+    const world = { frameId: this.#frameId, worldName: WORLD };
+    const { executionContextId } = await this.#session.call('Page.createIsolatedWorld', world);
+    const timer = { expression: 'new Promise((done) => setTimeout(done))', awaitPromise: true };
+    const wanted = { ...timer, contextId: executionContextId };
+    await this.#session.call('Runtime.evaluate', wanted, { timeoutMs: STILL_MS });
+  }
+
+  #later(act: () => void, ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms).unref();
+  }
+
+  #tell(method: string, params?: object, options?: CallOptions): void {
+    // rejects when the page is gone, or hangs
+    this.#session.call(`Page.${method}`, params, options).catch(() => undefined);
+  }
+}
+
+/** Width and height that a JPEG says it has; undefined when it is none. */
+export function jpegSize(jpeg: Buffer): { width: number; height: number } | undefined {
+  if (jpeg.length < 4 || jpeg.readUInt16BE(0) !== 0xffd8) return undefined;
+  for (let at = 2; at + 9 < jpeg.length; at += 2 + jpeg.readUInt16BE(at + 2)) {
+    const marker = jpeg.readUInt16BE(at);
+    const isFrame = marker >= 0xffc0 && marker <= 0xffc2;
+    if (isFrame) return { height: jpeg.readUInt16BE(at + 5), width: jpeg.readUInt16BE(at + 7) };
+    if (marker < 0xffc0) return undefined;
+  }
+  return undefined;
+}

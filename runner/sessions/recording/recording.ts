@@ -1,0 +1,153 @@
+/**
+ * The recording of one session: a track per page, cut into segments while the session runs, so that
+ * little is left to encode at its end. A page's video begins with its first picture; a blank page
+ * has none until it shows something.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openPages, type Page, type Pages } from '../../browser/cdp/pages.ts';
+import type { OpenPart } from '../session.ts';
+import { type Picture, type Recorder, startRecorder } from './page-recorder.ts';
+import type { Spool } from './spool.ts';
+import type { Recipient, Recordings, Track } from './uploader.ts';
+
+/** Source: reference.md 4.5. */
+const PAGES_MAX = 10;
+/** Source: browser.md 4.2. */
+const SEGMENT_MS = 30_000;
+/** In bytes of pictures. Ours: the encoder takes them in two seconds, and gives one blob. */
+const SEGMENT_BYTES = 32 << 20;
+/** Ours: a page that ends sooner, and shows nothing, was not worth a capture. */
+const BLANK_MS = 300;
+/** Ours: how long the end of a session waits for core to know of its recordings. */
+const TOLD_MS = 1_000;
+
+type Options = Recipient & {
+  projectId: string;
+  recordings: Recordings;
+  now: () => number;
+  /** For the session's log. */
+  warn: (message: string) => void;
+};
+type Reel = { track: Track; number: number; spool: Spool };
+
+export function recording(options: Options): OpenPart {
+  return async (chrome) => {
+    const pages = await openPages(chrome);
+    const sessionAt = options.now();
+    const stops: (() => void)[] = [];
+    const told: Promise<void>[] = [];
+    const warn = once(options.warn);
+    const stopWatching = pages.onPage((page) => {
+      if (page.id >= PAGES_MAX) return;
+      stops.push(recordPage(page, pages, { ...options, warn, sessionAt, told }));
+    });
+    return {
+      async end() {
+        stopWatching();
+        for (const stop of stops) stop();
+        const late = sleep(TOLD_MS, undefined, { ref: false });
+        await Promise.race([Promise.all(told), late]);
+      },
+    };
+  };
+}
+
+/** Each page of a session would say the same. */
+function once(warn: Options['warn']): Options['warn'] {
+  let hasWarned = false;
+  return (message) => {
+    if (!hasWarned) warn(message);
+    hasWarned = true;
+  };
+}
+
+type PageOptions = Options & { sessionAt: number; told: Promise<void>[] };
+
+/** Gives what ends it; the end of the page does too. */
+function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
+  const { now } = options;
+  const film = openFilm(page, options);
+  let recorder: Recorder | undefined;
+  let isOver = false;
+  let hasShown = false;
+  let isHeld = false; // perhaps, by a window that opened before there was a recorder
+  const onPicture = (picture: Picture): void => {
+    // of a blank page the first picture is white, and only the next ones are worth keeping
+    if (hasShown || !isBlank(page)) film.add(picture);
+    hasShown = true;
+  };
+  const start = (): void => {
+    stopWaiting();
+    if (isOver || recorder !== undefined) return;
+    recorder = startRecorder(page, { now, onPicture });
+    if (isHeld) recorder.hold();
+  };
+  const timer = setTimeout(start, BLANK_MS);
+  const offChange = pages.onChange(() => isBlank(page) || start());
+  // whoever opened it: it holds all pages of a process
+  const offWindow = pages.onWindow(() => {
+    isHeld = true;
+    recorder?.hold();
+  });
+  function stopWaiting(): void {
+    clearTimeout(timer);
+    offChange();
+  }
+  const stop = (): void => {
+    if (isOver) return;
+    isOver = true;
+    offWindow();
+    stopWaiting();
+    recorder?.stop();
+    film.end();
+  };
+  if (!isBlank(page)) start();
+  void page.closed.then(stop);
+  return stop;
+}
+
+function isBlank({ url }: Page): boolean {
+  return url === '' || url === 'about:blank';
+}
+
+/** Pictures into segments. */
+function openFilm(page: Page, { recordings, sessionAt, told, ...options }: PageOptions) {
+  const { clients, call, leaseId, projectId, now, warn } = options;
+  let reel: Reel | undefined;
+  let lastAt = 0;
+
+  const begin = (at: number): Reel => {
+    const { id: pageId, url } = page;
+    const to = { clients, call, leaseId, projectId };
+    const state = { bytes: 0, isBroken: false, warn };
+    const track: Track = { ...to, pageId, url, sessionAt, startAt: at, ...state };
+    const startMs = at - sessionAt;
+    told.push(recordings.tell(track, { startMs, endMs: startMs, complete: false }));
+    return { track, number: 1, spool: recordings.openSpool(`${leaseId}-${pageId}-1`, projectId) };
+  };
+  const cut = ({ track, number, spool }: Reel, until: number, isLast: boolean): void => {
+    track.url = page.url;
+    recordings.send({ track, number, spool, until, isLast });
+  };
+  const after = (full: Reel, at: number): Reel => {
+    cut(full, at, false);
+    const number = full.number + 1;
+    const name = `${leaseId}-${page.id}-${number}`;
+    return { track: full.track, number, spool: recordings.openSpool(name, projectId) };
+  };
+  return {
+    add({ jpeg, at: came }: Picture): void {
+      const at = Math.max(came, lastAt + 1); // a clock may be set back
+      reel ??= begin(at);
+      if (reel.track.isBroken) return;
+      const first = reel.spool.pictures[0]?.at ?? at;
+      if (at - first >= SEGMENT_MS || reel.spool.bytes >= SEGMENT_BYTES) reel = after(reel, at);
+      // left out, a picture is made up for by the one before it, which lasts longer
+      if (reel.spool.add({ jpeg, at })) lastAt = at;
+    },
+    end(): void {
+      if (reel !== undefined) cut(reel, Math.max(now(), lastAt + 1), true);
+      reel = undefined;
+    },
+  };
+}

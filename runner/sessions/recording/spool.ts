@@ -1,0 +1,73 @@
+/**
+ * The pictures of one segment on their way to the encoder: a file in the runner's directory, read
+ * once, then removed. All spools of a runner share one allowance of disk: when the encoder is so
+ * far behind that a project's share is used up, its pictures are left out.
+ */
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import type { Shares } from '../../../proto/sharing/shares.ts';
+
+/**
+ * In bytes, of a runner, in shares by project (proto/sharing/shares.ts). Ours: a lone project has a
+ * GiB, at
+ * 0.5 MB a second half an hour of one busy page.
+ */
+export const ALLOWANCE_BYTES = 2 * 1024 ** 3;
+
+export type Allowance = Shares;
+
+export type Kept = {
+  /** In ms since 1970. */
+  at: number;
+  offset: number;
+  bytes: number;
+};
+
+export type Spool = {
+  readonly pictures: readonly Kept[];
+  readonly bytes: number;
+  /** False when the project's share is used up. What fails on disk is told by `read`. */
+  add(picture: { jpeg: Buffer; at: number }): boolean;
+  read(picture: Kept): Promise<Buffer>;
+  remove(): Promise<void>;
+};
+
+/** The file is made with the first picture. */
+export function openSpool(path: string, projectId: string, allowance: Allowance): Spool {
+  const pictures: Kept[] = [];
+  let bytes = 0;
+  let writing: Promise<FileHandle> | undefined;
+  const write = async (jpeg: Buffer, offset: number): Promise<FileHandle> => {
+    const file = await (writing ?? open(path, 'wx+', 0o600));
+    await file.write(jpeg, 0, jpeg.length, offset);
+    return file;
+  };
+  return {
+    pictures,
+    get bytes() {
+      return bytes;
+    },
+    add({ jpeg, at }) {
+      if (!allowance.acquire(projectId, jpeg.length)) return false;
+      pictures.push({ at, offset: bytes, bytes: jpeg.length });
+      writing = write(jpeg, bytes);
+      writing.catch(() => undefined); // told by read
+      bytes += jpeg.length;
+      return true;
+    },
+    async read(picture) {
+      const file = await writing;
+      if (file === undefined) throw new Error('no picture was kept');
+      const jpeg = Buffer.allocUnsafe(picture.bytes);
+      const { bytesRead } = await file.read(jpeg, 0, picture.bytes, picture.offset);
+      if (bytesRead !== picture.bytes) throw new Error('a picture was not kept whole');
+      return jpeg;
+    },
+    async remove() {
+      allowance.release(projectId, bytes);
+      bytes = 0;
+      const file = await writing?.catch(() => undefined);
+      await file?.close();
+      await rm(path, { force: true });
+    },
+  };
+}

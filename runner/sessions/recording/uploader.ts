@@ -1,0 +1,229 @@
+/**
+ * From spooled pictures to segments in core: for all sessions of a runner one after another,
+ * projects in turn, also when their session has ended meanwhile: no end waits for the encoder. Core
+ * takes them for ten minutes more. A segment that cannot be made ends its page's recording there:
+ * what came before stays.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import type { WriteBlobRequest } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
+import type { AddRecordingRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { openFairQueue } from '../../../proto/sharing/fair-queue.ts';
+import { openShares } from '../../../proto/sharing/shares.ts';
+import { retried } from '../../leases/retry.ts';
+import type { Encoded, Encoder, TimedFrame } from './encoder.ts';
+import { jpegSize } from './page-recorder.ts';
+import { ALLOWANCE_BYTES, type Allowance, openSpool, type Spool } from './spool.ts';
+
+const CHUNK_BYTES = 64 << 10;
+/** In bytes, of a page's video. Ours: twenty minutes of full-page motion, or days of reading. */
+const VIDEO_MAX_BYTES = 1 << 30;
+/** Of one part. Ours: a segment has about a megabyte. */
+const UPLOAD_TIMEOUT_MS = 60_000;
+/** Ours: what a runner that ends gives its last segments. */
+const LAST_WORDS_MS = 5_000;
+
+/** Who it is for, in core. */
+export type Recipient = {
+  clients: Pick<Clients, 'blobs' | 'runners'>;
+  call: CallOptions;
+  leaseId: string;
+};
+
+/** One page's recording on its way. */
+export type Track = Recipient & {
+  /** Whose turn it takes at the encoder, and whose share of the spools. */
+  projectId: string;
+  pageId: number;
+  /** The page's last address. */
+  url: string;
+  /** When its session and its video began, in ms since 1970. */
+  sessionAt: number;
+  startAt: number;
+  /** What the first segment made, for the video's whole life. */
+  size?: { width: number; height: number };
+  start?: Buffer;
+  /** Of its segments so far. */
+  bytes: number;
+  /** A segment is missing, or there are enough: no more may follow. */
+  isBroken: boolean;
+  /** For the session's log. */
+  warn: (message: string) => void;
+};
+
+export type Take = {
+  track: Track;
+  /** From 1. */
+  number: number;
+  spool: Spool;
+  /** When its last picture ends, in ms since 1970. */
+  until: number;
+  isLast: boolean;
+};
+
+export type Recordings = AsyncDisposable & {
+  openSpool(name: string, projectId: string): Spool;
+  /** Says that a page is recorded, or that no more comes of it. Never rejects. */
+  tell(
+    track: Track,
+    says: Pick<AddRecordingRequest, 'startMs' | 'endMs' | 'complete'>,
+  ): Promise<void>;
+  /** Makes a segment of it and sends it, in its time. The spool is removed in any case. */
+  send(take: Take): void;
+  /** Settles when all that was sent so far has been made. */
+  idle(): Promise<void>;
+};
+
+export function openRecordings(options: {
+  encoder: Encoder;
+  runDir: string;
+  log: Log;
+  allowance?: Allowance;
+}): Recordings {
+  const { encoder, runDir, log, allowance = openShares(ALLOWANCE_BYTES) } = options;
+  const over = new AbortController();
+  const waiting = openFairQueue<Take>();
+  let making: Promise<void> | undefined;
+
+  async function makeAll(): Promise<void> {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      await make(next.item, { encoder, log, over: over.signal });
+    }
+    making = undefined;
+  }
+  const idle = async (): Promise<void> => making;
+
+  return {
+    openSpool: (name, projectId) =>
+      openSpool(join(runDir, `recording-${name}`), projectId, allowance),
+    async tell(track, says) {
+      await addTo(track, { number: 0, ...says }, over.signal).catch((error: unknown) => {
+        if (stopAtQuota(track, error)) return;
+        log.warn({ error: String(error) }, 'core did not hear of a recording');
+      });
+    },
+    send(take) {
+      waiting.push(take.track.projectId, take);
+      making ??= makeAll();
+    },
+    idle,
+    async [Symbol.asyncDispose]() {
+      await Promise.race([idle(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
+      over.abort();
+      await encoder[Symbol.asyncDispose]();
+      await idle();
+    },
+  };
+}
+
+type Deps = { encoder: Encoder; log: Log; over: AbortSignal };
+
+async function make(take: Take, deps: Deps): Promise<void> {
+  const { track, spool, isLast } = take;
+  try {
+    if (!track.isBroken) await deliver(take, await encoded(take, deps), deps.over);
+  } catch (error) {
+    deps.log.warn({ page: track.pageId, error: String(error) }, 'a recording breaks off');
+    stopAtQuota(track, error);
+    track.isBroken = true;
+  } finally {
+    await spool.remove();
+  }
+  if (!track.isBroken || !isLast) return;
+  const endMs = take.until - track.sessionAt;
+  const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
+  // core has no word of it then, and counts it as ended ten minutes after its session
+  await addTo(track, end, deps.over).catch(() => undefined);
+}
+
+/** Ends the page's recording with a warning when the project has no room for it. */
+function stopAtQuota(track: Track, error: unknown): boolean {
+  if (!(error instanceof Fault) || error.reason !== 'QUOTA_EXCEEDED') return false;
+  track.isBroken = true;
+  track.warn(`recordings are not kept any more: ${error.message}`);
+  return true;
+}
+
+/** Once more when the encoder's Chrome was lost, which may be another's fault. */
+async function encoded(take: Take, { encoder, over }: Deps): Promise<Encoded> {
+  over.throwIfAborted();
+  const { track, spool } = take;
+  const [first] = spool.pictures;
+  track.size ??= evenSize(await spool.read(must(first, 'a picture of the segment')));
+  const { size } = track;
+  const encode = () => encoder.encode({ ...size, frames: framesOf(take) });
+  const made = await encode().catch(encode);
+  track.start ??= made.start;
+  // one size, one encoder: a player takes the start of the first for all
+  if (!track.start.equals(made.start)) throw new Error('a segment of another kind');
+  return made;
+}
+
+async function* framesOf({ track, spool, until }: Take): AsyncGenerator<TimedFrame> {
+  for (const [index, picture] of spool.pictures.entries()) {
+    const next = spool.pictures[index + 1]?.at ?? until;
+    const jpeg = await spool.read(picture);
+    yield { at: picture.at - track.startAt, lasts: Math.max(next - picture.at, 1), jpeg };
+  }
+}
+
+/** H.264 has no odd sizes. */
+function evenSize(jpeg: Buffer): { width: number; height: number } {
+  const { width, height } = must(jpegSize(jpeg), 'the size of a picture');
+  return { width: Math.max(width & ~1, 2), height: Math.max(height & ~1, 2) };
+}
+
+async function deliver(
+  take: Take,
+  { start, segment }: Encoded,
+  signal: AbortSignal,
+): Promise<void> {
+  const { track, number, spool, until, isLast } = take;
+  const { sessionAt, startAt } = track;
+  const startMs = must(spool.pictures[0], 'a picture of the segment').at - sessionAt;
+  if (number === 1) {
+    const from = startAt - sessionAt;
+    const blobId = await upload(track, start, signal);
+    const said = { number: 0, blobId, startMs: from, endMs: from, complete: false };
+    await addTo(track, said, signal);
+  }
+  track.bytes += segment.length;
+  if (track.bytes > VIDEO_MAX_BYTES) throw new Error('a video of more than 1 GiB');
+  const blobId = await upload(track, segment, signal);
+  const said = { number, blobId, startMs, endMs: until - sessionAt, complete: isLast };
+  await addTo(track, said, signal);
+}
+
+async function upload(
+  { clients, call, leaseId }: Recipient,
+  bytes: Buffer,
+  signal: AbortSignal,
+): Promise<string> {
+  async function* parts(): AsyncGenerator<WriteBlobRequest> {
+    yield { part: { $case: 'header', value: { kind: 'RECORDING', leaseId } } };
+    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+      yield { part: { $case: 'chunk', value: bytes.subarray(at, at + CHUNK_BYTES) } };
+    }
+  }
+  const options = { ...call, signal, timeoutMs: UPLOAD_TIMEOUT_MS };
+  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
+  return blobId;
+}
+
+type Said = Pick<AddRecordingRequest, 'number' | 'startMs' | 'endMs' | 'complete'> & {
+  blobId?: string;
+};
+
+async function addTo(
+  { clients, call, leaseId, pageId, url }: Track,
+  says: Said,
+  signal: AbortSignal,
+): Promise<void> {
+  const request = { leaseId, pageId, url, ...says };
+  await retried(() => clients.runners.addRecording(request, { ...call, signal }));
+}

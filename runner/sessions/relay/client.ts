@@ -1,0 +1,241 @@
+/**
+ * One client of a relay: its WebSocket, its root session in Chrome, and the sessions below it.
+ *   open -> left (by either side, once); then all of its sessions are detached
+ */
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Log } from '../../../proto/common/log.ts';
+import { openPauses } from '../../browser/cdp/pauses.ts';
+import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
+import { undisguised } from '../../jail/egress/net-errors.ts';
+import type { Tap, TappedSession } from '../log/recorder.ts';
+import { keepAllDownloads, keepDownloads } from './browser-contexts.ts';
+import { type Command, isJudged, police } from './command-policy.ts';
+import { type ErrorBody, type Message, paramsOf, readMessage, written } from './commands.ts';
+import { contextCreator } from './context-proxies.ts';
+import { tellFront } from './front.ts';
+import { endSoon, openOutbox } from './outbox.ts';
+import type { Relayed } from './relay.ts';
+import type { Root } from './roots.ts';
+import { type TargetInfo, watcher } from './session-tracker.ts';
+import { type Asked, UNANSWERED_MAX, Unanswered } from './unanswered.ts';
+
+/** Chrome's answer to a command for a session that is not there: it names no session. */
+const NO_SESSION: ErrorBody = { code: -32001, message: 'Session with given id not found.' };
+const REFUSED = -32000;
+/** RFC 6455 7.4.1. Chrome drops a client that sends a binary message, without a close frame. */
+const UNSUPPORTED = 1003;
+
+const CLOSING_BRACE = 0x7d;
+const UNHEARD = `Chrome answers none of ${UNANSWERED_MAX} commands: this is the oldest`;
+const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
+
+export type RelayClient = {
+  close(code: number, reason: string): void;
+  /** Settles when the client is gone and its sessions are on their way out; never rejects. */
+  left: Promise<void>;
+  /** That passed so far, either way. */
+  readonly messages: number;
+};
+
+type Sent = Pick<Message, 'id' | 'sessionId'>;
+
+export type ClientOptions = {
+  socket: WebSocket;
+  /** What the socket writes to. */
+  wire: Duplex;
+  root: Root;
+  chrome: Relayed;
+  log: Log;
+  /** Keeps the protocol log; absent: nobody does. */
+  tap?: Tap | undefined;
+};
+
+/** A session of the client; its log when one is kept; what it is a session of. */
+type Owned = {
+  cdpSessionId: string;
+  tapped: TappedSession | undefined;
+  targetId?: string | undefined;
+};
+
+export function openClient(options: ClientOptions): RelayClient {
+  const { socket, wire, root, chrome, log, tap } = options;
+  const rootId = root.sessionId;
+  const { pipe, paths } = chrome;
+  const reading = openPauses(socket);
+  const outbox = openOutbox({ socket, wire, pipe, reading, log });
+  const owned = new Map<string, Owned>();
+  const unanswered = new Unanswered<Owned>();
+  const beat = { ...paths, owns: (id: string) => owned.has(id) };
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  const warned = new Set<string>();
+  const created = contextCreator(chrome.proxies);
+  let messages = 0;
+
+  const say = (message: Buffer, to?: Owned): void => {
+    messages += 1;
+    outbox.send(message);
+    to?.tapped?.said(message, Date.now());
+  };
+  const own = (id: string, pageId = 0, targetId?: string): void => {
+    const session: Owned = { cdpSessionId: id, tapped: tap?.session(pageId), targetId };
+    owned.set(id, session);
+    const receive = (raw: Buffer): void => {
+      watch.heard(raw, id);
+      const message = undisguised(unanswered.restore(raw), chrome.egress.errors);
+      say(id === rootId ? withoutTail(message) : message, session);
+    };
+    pipe.claim(id, receive, () => end(1009, TOO_LONG));
+  };
+  const disown = (id: string): void => {
+    const session = owned.get(id);
+    session?.tapped?.end();
+    owned.delete(id);
+    watch.ended(id);
+    pipe.release(id);
+  };
+  const watch = watcher({
+    own: (id, parent, target) =>
+      own(id, tap && pageOf(tap, target, owned.get(parent)), target?.targetId),
+    disown,
+    // before the client hears of it: what it says about downloads itself comes after this
+    made: (browserContextId, call) => {
+      if (browserContextId !== undefined) void keepDownloads(chrome, browserContextId);
+      created.made(browserContextId, call);
+    },
+  });
+  const end = (code: number, reason: string): void => {
+    outbox.flush();
+    socket.close(code, reason);
+    endSoon(socket);
+  };
+  /** As Chrome does: on the session that the command names, when there is one. */
+  const answer = ({ id, sessionId }: Sent, body: object, to?: Owned): void => {
+    const on = to === undefined || sessionId === '' ? {} : { sessionId };
+    say(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
+  };
+  /** The answer to one of too many cannot be passed on any more. */
+  const giveUp = ({ id, session }: Asked<Owned>): void => {
+    const { cdpSessionId } = session;
+    if (owned.get(cdpSessionId) !== session) return;
+    const sessionId = cdpSessionId === rootId ? '' : cdpSessionId;
+    answer({ id, sessionId }, { error: { code: REFUSED, message: UNHEARD } }, session);
+  };
+  /** Gives the id that Chrome gets. */
+  const pass = (message: Message, command: Command, to: Owned): number => {
+    const { method, params } = command;
+    const sessionId = message.sessionId || rootId;
+    const id = pipe.newId();
+    watch.sent({ id, method }, sessionId);
+    tellFront(chrome, command, to.targetId);
+    const tooOld = unanswered.add(id, { id: message.id, session: to });
+    if (tooOld !== undefined) giveUp(tooOld);
+    const judged = params && { params: Buffer.from(JSON.stringify(params)) };
+    if (pipe.write(written({ ...message, ...judged, id }, sessionId))) return id;
+    reading.pause(pipe);
+    void pipe.drained().then(() => reading.resume(pipe));
+    return id;
+  };
+  const fromClient = (text: Buffer): void => {
+    messages += 1;
+    const message = readMessage(text);
+    if ('error' in message) {
+      say(Buffer.from(JSON.stringify(message)));
+      return;
+    }
+    const session = owned.get(message.sessionId || rootId);
+    if (session === undefined) {
+      answer(message, { error: NO_SESSION });
+      return;
+    }
+    const { id, method, params } = message;
+    const judged = isJudged(method) ? paramsOf(message) : {};
+    const command = 'error' in judged ? { id, method } : { id, method, ...judged };
+    session.tapped?.command(command, { text, params }, Date.now());
+    if ('error' in judged) answer(message, judged, session);
+    else decide(message, command, session);
+  };
+  /** Each once. */
+  const warn = (why: string): void => {
+    if (!warned.has(why)) tap?.warn(why, Date.now());
+    warned.add(why);
+  };
+  const decide = (message: Message, command: Command, session: Owned): void => {
+    const verdict = police(command, beat);
+    switch (verdict.kind) {
+      case 'refuse': {
+        const { code = REFUSED, why, isWarned } = verdict;
+        if (isWarned) warn(why);
+        answer(message, { error: { code, message: why } }, session);
+        return;
+      }
+      case 'leave':
+        answer(message, { result: {} }, session);
+        end(1000, 'Browser.close');
+        return;
+      case 'allow':
+        pass(message, command, session);
+        return;
+      case 'rewritten':
+        pass(message, verdict.command, session);
+        return;
+      case 'proxied':
+        created
+          .create(verdict.route, (own) => {
+            const { command: asked } = verdict;
+            const params = { ...asked.params, ...own };
+            if (socket.readyState !== socket.OPEN) return undefined;
+            return pass(message, { ...asked, params }, session);
+          })
+          .catch(({ message: why }: Error) => {
+            answer(message, { error: { code: REFUSED, message: why } }, session);
+          });
+    }
+  };
+  /** Chrome found no session for a command: one had ended before Chrome read the command. */
+  const unknownSession = (id: number, raw: Buffer): void => {
+    const answer = unanswered.restoreLate(id, raw);
+    if (answer === undefined) return;
+    watch.unknown(id);
+    say(answer);
+  };
+
+  own(rootId, tap && root.targetId ? tap.pageIdOf(root.targetId) : 0, root.targetId);
+  const stopListening = [pipe.onUnknownSession(unknownSession), pipe.share.add(reading)];
+  socket.on('message', (text: Buffer, isBinary: boolean) => {
+    // one that has been told to go drives nothing any more, whatever it still says
+    if (socket.readyState !== socket.OPEN) return;
+    if (isBinary) end(UNSUPPORTED, 'a message is text');
+    else pipe.share.spend(() => fromClient(text));
+  });
+  // too long a message, a broken frame: ws says so with its code, and the client may hear it
+  socket.on('error', () => endSoon(socket));
+  socket.on('close', () => {
+    outbox[Symbol.dispose]();
+    for (const stop of stopListening) stop();
+    for (const id of [...owned.keys()]) disown(id);
+    root.end();
+    void keepAllDownloads(chrome);
+    leave();
+  });
+  return {
+    left,
+    get messages() {
+      return messages;
+    },
+    close: end,
+  };
+}
+
+/** Frames and workers belong to the page above them; what stands above all pages counts as 0. */
+function pageOf(tap: Tap, target: TargetInfo | undefined, parent: Owned | undefined): number {
+  if (target?.type === 'page') return tap.pageIdOf(target.targetId);
+  return target === undefined ? 0 : (parent?.tapped?.pageId ?? 0);
+}
+
+/** The client knows no session id of its root. The message is nobody else's, so no copy is made. */
+function withoutTail(raw: Buffer): Buffer {
+  const end = raw.length - TAIL_BYTES;
+  raw[end] = CLOSING_BRACE;
+  return raw.subarray(0, end + 1);
+}

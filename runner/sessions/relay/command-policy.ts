@@ -1,0 +1,229 @@
+/**
+ * Which commands of a client reach Chrome: a deny-list with a reason each. The jail is the wall;
+ * this keeps a client from ending or fingerprinting its own browser's host, and is what is left
+ * where there is no jail. Pure: a message in, a verdict out. Protocol of Chromium 156; look at
+ * /json/protocol again with each major version.
+ */
+
+import type { Route } from '../../jail/egress/routes.ts';
+import { routeOf } from './context-route.ts';
+
+/** `params`: of a command that is judged by them (isJudged). */
+export type Command = {
+  id: number;
+  method: string;
+  params?: Record<string, unknown> | undefined;
+};
+
+export type Verdict =
+  | { kind: 'allow' }
+  | { kind: 'rewritten'; command: Command }
+  /** Creates a browser context whose traffic takes this route. */
+  | { kind: 'proxied'; command: Command; route: Route }
+  /** `isWarned`: drivers may keep the answer to themselves, so the session's log has it. */
+  | { kind: 'refuse'; why: string; code?: number; isWarned?: boolean }
+  /** The client is done: Browser.close ends its connection, never the browser of the others. */
+  | { kind: 'leave' };
+
+/** What a verdict depends on: directories as Chrome sees them, and the client's own sessions. */
+export type Beat = {
+  downloads: string;
+  uploads: string;
+  owns: (cdpSessionId: string) => boolean;
+};
+
+const ALLOW: Verdict = { kind: 'allow' };
+/** Chrome's code of an unknown session to detach. */
+const INVALID_PARAMS = -32602;
+/** Where clients find what was uploaded for a session. Source: reference.md 1.2. */
+const UPLOADS = '/tmp/.uploads';
+
+const REFUSED_DOMAINS: Readonly<Record<string, string>> = {
+  SystemInfo: 'it tells the command line and the machine',
+  Tethering: 'it opens ports',
+  PWA: 'it installs applications on the machine',
+  Cast: 'it looks for devices on the network',
+  CrashReportContext: 'it tells what crash reports carry',
+};
+
+const REFUSED: Readonly<Record<string, string>> = {
+  'Browser.crash': 'it ends the browser for every client',
+  'Browser.crashGpuProcess': 'it disturbs every client',
+  'Browser.executeBrowserCommand': 'it runs commands of the browser window',
+  'Browser.getBrowserCommandLine': 'it tells the command line',
+  'Browser.setDockTile': 'it reaches the desktop',
+  'Browser.addPrivacySandboxEnrollmentOverride': 'it changes a setting of the whole browser',
+  'Target.exposeDevToolsProtocol': 'it would give this protocol to a page, past these rules',
+  'Target.sendMessageToTarget': 'it would carry commands past these rules: use flat sessions',
+  'Target.setRemoteLocations': 'it dials addresses',
+  'Target.openDevTools': 'it opens a window of the browser',
+  'Extensions.loadUnpacked': 'it reads a directory of the machine',
+  'Extensions.uninstall': 'the extension is part of the session',
+  'Memory.simulatePressureNotification': 'it disturbs every client',
+  'Memory.setPressureNotificationsSuppressed': 'it disturbs every client',
+  'Memory.getBrowserSamplingProfile': 'it tells about the browser process',
+};
+
+/**
+ * A page can be sent there without reading this machine or the browser's own pages. What an
+ * extension has are files of the session's own.
+ */
+const SCHEMES: ReadonlySet<string> = new Set([
+  ...['http:', 'https:', 'data:', 'blob:', 'chrome-extension:'],
+]);
+/** The others are names of the browser's own pages. */
+const ABOUT: ReadonlySet<string> = new Set(['blank', 'srcdoc']);
+
+type Refused = Extract<Verdict, { kind: 'refuse' }>;
+type Check = (command: Command, beat: Beat) => Verdict;
+
+const CHECKED: Readonly<Record<string, Check>> = {
+  'Browser.close': () => ({ kind: 'leave' }),
+  'Browser.setDownloadBehavior': downloads,
+  'Page.setDownloadBehavior': downloads,
+  'Page.navigate': url,
+  'Target.createTarget': url,
+  'Network.loadNetworkResource': url,
+  'Fetch.continueRequest': url,
+  'Network.continueInterceptedRequest': url,
+  // Sessions must be flat: the nested kind hides their messages from the relay.
+  'Target.attachToTarget': (command) => withParams(command, { flatten: true }),
+  'Target.setAutoAttach': (command) => withParams(command, { flatten: true }),
+  'Target.detachFromTarget': (command, { owns }) => {
+    const id = command.params?.['sessionId'];
+    if (id === undefined || owns(String(id))) return ALLOW;
+    return { kind: 'refuse', code: INVALID_PARAMS, why: 'No session with given id' };
+  },
+  'Target.createBrowserContext': (command) => {
+    const { proxyServer, proxyBypassList, ...params } = command.params ?? {};
+    if (!proxyServer && !proxyBypassList) return ALLOW;
+    try {
+      const route = proxyServer && routeOf(String(proxyServer), String(proxyBypassList ?? ''));
+      const own = { ...command, params };
+      return route ? { kind: 'proxied', command: own, route } : { kind: 'rewritten', command: own };
+    } catch (error) {
+      return refuse(command, `proxyServer ${(error as Error).message}`);
+    }
+  },
+  'DOM.setFileInputFiles': (command, beat) =>
+    files(command, command.params?.['files'], beat, (placed) => ({ files: placed })),
+  'Input.dispatchDragEvent': (command, beat) => {
+    const data = command.params?.['data'] as { files?: unknown } | undefined;
+    return files(command, data?.files, beat, (placed) => ({ data: { ...data, files: placed } }));
+  },
+  'Tracing.start': (command) => {
+    const { perfettoConfig, tracingBackend } = command.params ?? {};
+    const isOwn = !perfettoConfig && (tracingBackend ?? 'auto') !== 'system';
+    return isOwn ? ALLOW : refuse(command, 'it would trace the whole machine');
+  },
+};
+
+/** These name what the relay or its log remembers. */
+const NOTED: ReadonlySet<string> = new Set([
+  'Target.activateTarget',
+  'Network.setExtraHTTPHeaders',
+]);
+
+/** Whether the params of that method are looked at: those of others are not parsed. */
+export function isJudged(method: string): boolean {
+  return Object.hasOwn(CHECKED, method) || NOTED.has(method);
+}
+
+/** Judges one command of a client. */
+export function police(command: Command, beat: Beat): Verdict {
+  const { method } = command;
+  const domain = method.slice(0, method.indexOf('.'));
+  const why = own(REFUSED, method) ?? own(REFUSED_DOMAINS, domain);
+  if (why !== undefined) return refuse(command, why);
+  return own(CHECKED, method)?.(command, beat) ?? ALLOW;
+}
+
+/** A method is the client's text: `constructor` must not find what every object has. */
+function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}
+
+function refuse(command: Command, why: string): Refused {
+  return { kind: 'refuse', why: `${command.method} is not available: ${why}` };
+}
+
+function withParams(command: Command, more: Record<string, unknown>): Verdict {
+  return { kind: 'rewritten', command: { ...command, params: { ...command.params, ...more } } };
+}
+
+/**
+ * Else any path that Chrome can write is writable; Playwright itself sends a path of the client's
+ * machine.
+ */
+function downloads(command: Command, beat: Beat): Verdict {
+  const { behavior } = command.params ?? {};
+  const { downloadPath: _, ...rest } = command.params ?? {};
+  if (behavior !== 'allow' && behavior !== 'allowAndName') {
+    return { kind: 'rewritten', command: { ...command, params: rest } };
+  }
+  // Page's older command knows no allowAndName
+  const kept = command.method === 'Page.setDownloadBehavior' ? 'allow' : 'allowAndName';
+  const params = { ...rest, behavior: kept, downloadPath: beat.downloads };
+  return { kind: 'rewritten', command: { ...command, params } };
+}
+
+function url(command: Command): Verdict {
+  const text = command.params?.['url'];
+  if (typeof text !== 'string') return ALLOW; // Chrome takes no other value
+  return isOpenUrl(text) || isNoUrl(text)
+    ? ALLOW
+    : refuse(command, 'only http, https, data and blob URLs and about:blank can be opened');
+}
+
+/**
+ * Parsed as Chrome parses it: control characters and blanks around or inside the scheme do not hide
+ * it.
+ */
+export function isOpenUrl(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null) return false;
+  if (parsed.protocol === 'view-source:') {
+    return parsed.pathname.startsWith('http:') || parsed.pathname.startsWith('https:');
+  }
+  if (parsed.protocol === 'about:') return ABOUT.has(parsed.pathname);
+  return SCHEMES.has(parsed.protocol);
+}
+
+/**
+ * Chrome refuses it in its own words. Without a scheme no parser finds one; with a scheme that is
+ * not open, Chrome's parser might accept what ours does not.
+ */
+function isNoUrl(text: string): boolean {
+  if (URL.canParse(text)) return false;
+  const scheme = /^[\0-\x20]*([^:/?#]*:)/.exec(text.replace(/[\t\n\r]/g, ''))?.[1];
+  return scheme === undefined || SCHEMES.has(scheme.toLowerCase());
+}
+
+/**
+ * Both commands read any file that Chrome can: only the session's uploads are named freely. Clients
+ * know them by UPLOADS, whatever the directory's name is.
+ */
+function files(
+  command: Command,
+  named: unknown,
+  { uploads }: Beat,
+  params: (placed: string[]) => Record<string, unknown>,
+): Verdict {
+  if (named === undefined) return ALLOW;
+  const all: unknown[] = Array.isArray(named) ? named : [undefined];
+  const placed = all.flatMap((path) => {
+    if (isBelow(uploads, path)) return [path];
+    return isBelow(UPLOADS, path) ? [uploads + path.slice(UPLOADS.length)] : [];
+  });
+  if (placed.length < all.length) {
+    const why = `only files below ${UPLOADS} can be given to a page`;
+    return { ...refuse(command, why), isWarned: true };
+  }
+  return placed.every((path, index) => path === all[index])
+    ? ALLOW
+    : withParams(command, params(placed));
+}
+
+function isBelow(dir: string, path: unknown): path is string {
+  return typeof path === 'string' && path.startsWith(`${dir}/`) && !path.split('/').includes('..');
+}

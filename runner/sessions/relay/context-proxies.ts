@@ -1,0 +1,120 @@
+/**
+ * Proxies of browser contexts (`proxyServer` of Target.createBrowserContext). Chrome never dials
+ * one: the context gets an address of the jail's loopback, and the session's egress takes what
+ * comes to that address to the proxy, after it has judged proxy and target like any other. What the
+ * client's bypass rules name, and `direct://`, takes the way of the whole session.
+ */
+import { createServer } from 'node:net';
+import type { Pipe } from '../../browser/cdp/pipe.ts';
+import type { Egress } from '../../jail/egress/egress-proxy.ts';
+import type { Route } from '../../jail/egress/routes.ts';
+
+/** Ours: contexts with a proxy that are there at once; each has its pages. */
+const PROXIES_MAX = 500;
+/** Ours: after so many, those of contexts that have gone are dropped. */
+const SWEEP_EVERY = 32;
+/** Ours: another program may listen at an address of a machine's loopback. */
+const ADDRESSES_TRIED = 8;
+
+export type ContextProxy = {
+  /** As Chrome takes it. */
+  server: string;
+  /** The context that it is for; undefined when there is none after all. */
+  own(browserContextId: string | undefined): void;
+};
+
+export type ContextProxies = {
+  /** Rejects when there are too many, or no address is left. */
+  open(route: Route): Promise<ContextProxy>;
+};
+
+type Live = { address: string; browserContextId?: string; close(): void };
+
+/** `isShared`: the jail has the machine's loopback, where each address wants a listener. */
+export function openContextProxies(
+  { egress, pipe }: { egress: Egress; pipe: Pipe },
+  { port, isShared }: { port: number; isShared: boolean },
+): ContextProxies {
+  const live = new Set<Live>();
+  let count = 1; // 127.0.0.1 is the session's own
+  const release = (one: Live): void => {
+    live.delete(one);
+    egress.divert(one.address, undefined);
+    one.close();
+  };
+  const sweep = async (): Promise<void> => {
+    const { browserContextIds } = await pipe.call('Target.getBrowserContexts');
+    const there = new Set(browserContextIds as string[]);
+    for (const one of live) {
+      if (one.browserContextId !== undefined && !there.has(one.browserContextId)) release(one);
+    }
+  };
+  const listen = async (): Promise<Live> => {
+    for (let tried = 0; tried < ADDRESSES_TRIED; tried += 1) {
+      count += 1;
+      const address = `127.${(count >> 16) & 0xff}.${(count >> 8) & 0xff}.${count & 0xff}`;
+      const close = isShared ? await listenAt({ host: address, port }, egress) : () => undefined;
+      if (close !== undefined) return { address, close };
+    }
+    throw new Error('no address is free for a proxy');
+  };
+  void pipe.closed.then(() => {
+    for (const one of live) release(one);
+  });
+  return {
+    async open(route) {
+      if (count % SWEEP_EVERY === 0 || live.size >= PROXIES_MAX) await sweep();
+      if (live.size >= PROXIES_MAX) {
+        throw new Error(`a session has ${PROXIES_MAX} browser contexts with a proxy at most`);
+      }
+      const one = await listen();
+      live.add(one);
+      egress.divert(one.address, route);
+      return {
+        server: `http://${one.address}:${port}`,
+        own(browserContextId) {
+          if (browserContextId === undefined) release(one);
+          else one.browserContextId = browserContextId;
+        },
+      };
+    },
+  };
+}
+
+export type ContextCreator = {
+  /**
+   * `write` sends the command with these params and gives the id that Chrome got; undefined when
+   * its client has gone. Rejects when no proxy could be opened.
+   */
+  create(route: Route, write: (params: object) => number | undefined): Promise<void>;
+  /** Chrome has answered that call, or nobody will hear its answer. */
+  made(browserContextId: string | undefined, call: number): void;
+};
+
+/** Of one client: its contexts with a proxy that Chrome has not made yet. */
+export function contextCreator(proxies: ContextProxies): ContextCreator {
+  const coming = new Map<number, ContextProxy>();
+  return {
+    async create(route, write) {
+      const proxy = await proxies.open(route);
+      const call = write({ proxyServer: proxy.server, proxyBypassList: '<-loopback>' });
+      if (call === undefined) proxy.own(undefined);
+      else coming.set(call, proxy);
+    },
+    made(browserContextId, call) {
+      coming.get(call)?.own(browserContextId);
+      coming.delete(call);
+    },
+  };
+}
+
+/** Ends the listening; undefined when another program listens there. */
+async function listenAt(
+  at: { host: string; port: number },
+  { handle }: Egress,
+): Promise<(() => void) | undefined> {
+  const server = createServer(handle);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  server.once('error', () => resolve(false)).listen(at, () => resolve(true));
+  return (await promise) ? () => void server.close() : undefined;
+}

@@ -1,0 +1,74 @@
+/** The proxy and the bypass rules that a client gives a browser context, as a route. Pure. */
+import { type BlockList, isIP } from 'node:net';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { upstreamOf } from '../../../proto/network/session-proxies.ts';
+import type { Route } from '../../jail/egress/routes.ts';
+
+const BYPASS_MAX_CHARS = 8_192;
+const NAMES_HOSTS = 'proxyBypassList names hosts: a.test, *.a.test, [::1], 10.0.0.0/8';
+
+/** Undefined: the session's way. Throws a sentence for the client, without the proxy's password. */
+export function routeOf(server: string, bypass: string): Route | undefined {
+  if (/^direct:\/\/\/?$/i.test(server.trim())) return undefined;
+  if (/[,;=\s]/.test(server.trim())) throw new TypeError('one proxy can be named, for all schemes');
+  const via = upstreamOf(server.trim(), { isManaged: false });
+  const isBypassed = bypassOf(bypass);
+  return { via, pattern: { find: (host) => !isBypassed(host) } };
+}
+
+/** Chrome asks no proxy for these, unless `<-loopback>` is among the rules. */
+const LOOPBACK = cidrList(['127.0.0.0/8', '::1/128', '169.254.0.0/16', 'fe80::/10']);
+
+/** `[::1]` of an IPv6 address, or a block of addresses. */
+const ADDRESSES = /^\[[\da-f:.]+\]$|^[\da-f:.]+\/\d{1,3}$/;
+
+/**
+ * Hosts that Chrome's rules name: `a.test`, `*.a.test`, `.a.test`, `10.0.0.1`, `[::1]`,
+ * `10.0.0.0/8`, `<local>`.
+ */
+function bypassOf(text: string): (host: string) => boolean {
+  if (text.length > BYPASS_MAX_CHARS) {
+    throw new TypeError(`proxyBypassList has at most ${BYPASS_MAX_CHARS} characters`);
+  }
+  const all = text
+    .toLowerCase()
+    .split(/[,;\s]+/)
+    .filter((rule) => rule !== '');
+  const blocks = blocksOf(all.filter((rule) => ADDRESSES.test(rule)));
+  const hasLoopback = all.includes('<-loopback>');
+  const rules = all.filter((rule) => rule !== '<-loopback>' && !ADDRESSES.test(rule));
+  const wrong = rules.find((rule) => rule !== '<local>' && !/^[\w.*-]+$/.test(rule));
+  if (wrong !== undefined) throw new TypeError(NAMES_HOSTS);
+  const names = new Set(rules.filter((rule) => !/[*<]|^\./.test(rule)));
+  const ends = rules
+    .filter((rule) => /^\*?\.[^*]+$/.test(rule))
+    .map((rule) => rule.replace('*', ''));
+  const others = rules.filter((rule) => rule.includes('*') && !/^\*\.[^*]+$/.test(rule));
+  if (others.some((rule) => rule !== '*')) {
+    throw new TypeError('proxyBypassList takes a * before a dot alone, or by itself');
+  }
+  const isLocal = rules.includes('<local>');
+  return (host) =>
+    others.length > 0 ||
+    names.has(host) ||
+    ends.some((end) => host.endsWith(end)) ||
+    (isLocal && !/[.:]/.test(host)) ||
+    isWithin(blocks, host) ||
+    (!hasLoopback && isLoopback(host));
+}
+
+function blocksOf(rules: readonly string[]): BlockList {
+  try {
+    return cidrList(rules.map((rule) => rule.replace(/^\[(.*)\]$/, '$1')));
+  } catch {
+    throw new TypeError(NAMES_HOSTS);
+  }
+}
+
+function isWithin(blocks: BlockList, host: string): boolean {
+  return isIP(host) !== 0 && blocks.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6');
+}
+
+function isLoopback(host: string): boolean {
+  return isWithin(LOOPBACK, host) || /(^|\.)localhost\.?$/.test(host);
+}

@@ -1,0 +1,20 @@
+/** Which page a client has brought to the front. */
+import { openPages } from '../../browser/cdp/pages.ts';
+import type { Command } from './command-policy.ts';
+import type { Relayed } from './relay.ts';
+
+/** Which page its user now looks at: Chrome tells nobody else. */
+export function tellFront(
+  chrome: Pick<Relayed, 'pipe'>,
+  { method, params }: Command,
+  targetId: string | undefined,
+): void {
+  const isHere = method === 'Page.bringToFront';
+  if (!isHere && method !== 'Target.activateTarget') return;
+  const front = isHere ? targetId : params?.['targetId'];
+  // rejects when Chrome is gone
+  openPages(chrome).then(
+    (pages) => pages.activate(String(front)),
+    () => undefined,
+  );
+}

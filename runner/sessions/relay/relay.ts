@@ -1,0 +1,159 @@
+/**
+ * Lets several clients drive one Chrome. Each client has a browser session of its own
+ * (Target.attachToBrowserTarget), made before its upgrade is answered: a client that talks at once
+ * loses nothing. What a client says is parsed, judged (command-policy.ts) and written anew; what
+ * Chrome
+ * says goes to the session's client as it came. A client sees the sessions below its own and no
+ * other's; when it leaves, they are detached.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { Log } from '../../../proto/common/log.ts';
+import { type Chrome, lossOf } from '../../browser/launch.ts';
+import type { Tap } from '../log/recorder.ts';
+import { refuse } from '../server/refusal.ts';
+import { openClient, type RelayClient } from './client.ts';
+import { watchIdle } from './idle-timeout.ts';
+import { browserRoot, type Root, targetRoot } from './roots.ts';
+
+/**
+ * From a client. Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered;
+ * Playwright sends uploads in parts.
+ */
+const COMMAND_MAX_BYTES = 16 << 20;
+/** Close code for what is too long. RFC 6455 7.4.1. */
+const TOO_BIG = 1009;
+/** Ours: an agent, a live view and a debugger at once are three. */
+const CLIENTS_MAX = 32;
+const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close one, then try again.`;
+
+export type Relay = {
+  /** Serves one upgrade that the caller has already authorised. */
+  serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
+  readonly clients: number;
+  /** Ends every client with a WebSocket close code and takes no more. */
+  close(code: number, reason: string): void;
+  /** Settles when it is closed, by us or because Chrome is gone, and the last client has left. */
+  closed: Promise<void>;
+};
+
+export type Relayed = Pick<Chrome, 'pipe' | 'paths' | 'proxies' | 'why'> & {
+  egress: Pick<Chrome['egress'], 'errors'>;
+};
+
+type Arriving = { request: IncomingMessage; socket: Duplex; head: Buffer };
+
+export type RelayOptions = {
+  log: Log;
+  /** A client over which nothing passes for so long is ended; undefined: never. */
+  idleMs?: number | undefined;
+  /** Whenever a client has come or left: how many there are. */
+  onClients?: ((clients: number) => void) | undefined;
+  /** Keeps the protocol log; absent: nobody does. */
+  tap?: Tap | undefined;
+};
+
+export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
+  const { log, idleMs, onClients, tap } = options;
+  const { pipe } = chrome;
+  const server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false, // 25 times the CPU for nothing on a loopback
+    maxPayload: COMMAND_MAX_BYTES,
+    WebSocket: RelaySocket,
+  });
+  const clients = new Set<RelayClient>();
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  let ended: { code: number; reason: string } | undefined;
+  let arriving = 0;
+  const root = (): Promise<Root> => browserRoot(pipe);
+  /** The first client's, made before it comes. */
+  let first: Promise<Root> | undefined = root();
+  first.catch(() => undefined); // who comes tries again
+
+  const settle = (): void => {
+    if (ended && clients.size === 0) resolve();
+  };
+  const close = (code: number, reason: string): void => {
+    ended ??= { code, reason };
+    for (const client of clients) client.close(code, reason);
+    settle();
+  };
+  const welcome = (socket: WebSocket, wire: Duplex, root: Root): void => {
+    const client = openClient({ socket, wire, root, chrome, log, tap });
+    void root.closed?.then(() => client.close(1000, 'the target has closed'));
+    clients.add(client);
+    watchIdle(socket, client, idleMs);
+    onClients?.(clients.size);
+    void client.left.then(() => {
+      clients.delete(client);
+      onClients?.(clients.size);
+      settle();
+    });
+    if (ended) client.close(ended.code, ended.reason);
+  };
+  const ofBrowser = (): Promise<Root> => {
+    const made = first?.catch(root) ?? root();
+    first = undefined;
+    return made;
+  };
+  const attach = async (
+    { request, socket, head }: Arriving,
+    targetId: string | undefined,
+  ): Promise<void> => {
+    const to = await (targetId === undefined ? ofBrowser() : targetRoot(pipe, targetId));
+    if (to === undefined) {
+      refuse(socket, 404, `No such target id: ${targetId}`);
+      return;
+    }
+    if (socket.destroyed) {
+      to.end();
+      return;
+    }
+    let isWelcome = false;
+    socket.once('close', () => !isWelcome && to.end());
+    server.handleUpgrade(request, socket, head, (webSocket) => {
+      isWelcome = true;
+      // a gateway that ends closes its half: its client hears why before ws closes ours
+      socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
+      welcome(webSocket, socket, to);
+    });
+  };
+  void pipe.closed.then(() => {
+    close(1011, chrome.why() === undefined ? 'the browser has ended' : lossOf(chrome));
+  });
+
+  return {
+    closed,
+    close,
+    get clients() {
+      return clients.size;
+    },
+    serve(request, socket, head, targetId) {
+      socket.on('error', () => socket.destroy());
+      if (ended || clients.size + arriving >= CLIENTS_MAX) {
+        if (ended) refuse(socket, 410, 'The session has ended.');
+        else refuse(socket, 429, TOO_MANY);
+        return;
+      }
+      arriving += 1;
+      attach({ request, socket, head }, targetId)
+        .catch((error: unknown) => {
+          log.warn({ error: String(error) }, 'cannot attach a client');
+          refuse(socket, 502, 'The browser could not be reached.');
+        })
+        .finally(() => {
+          arriving -= 1;
+        });
+    },
+  };
+}
+
+/** ws closes what is too long by itself, without a word. */
+class RelaySocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    const why = code === TOO_BIG ? `a message of more than ${COMMAND_MAX_BYTES >> 20} MiB` : '';
+    super.close(code, reason ?? why);
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Shares of a thread's time. All sessions of a runner are served by one thread: the work of each is
+ * timed, and a session that has taken much rests while others are at work. What rests is reading,
+ * from its clients and from its Chrome; nothing is lost or refused, and nothing ends.
+ */
+
+import type { Pauses } from '../../browser/cdp/pauses.ts';
+
+/** Ours: a session at rest so far may take so much at once. */
+const BURST_MS = 100;
+/** Ours: of the time, for all together that take more than a burst. */
+const RATE = 0.5;
+/** Ours: longer than the longest piece of work, shorter than any deadline. */
+const REST_MAX_MS = 1_000;
+/** Ours: what is remembered of a session that was alone. */
+const LEVEL_MAX_MS = 1_000;
+/** Ours: a session with less within the last second is idle; a heartbeat takes a tenth of it. */
+const AT_WORK_MS = 1;
+const LATELY_MS = 1_000;
+
+/** What brings a session work. */
+type Source = Pick<Pauses, 'pause' | 'resume'>;
+
+export type Share = Disposable & {
+  /** Does a piece of the session's work, and counts its time. */
+  spend<T>(work: () => T): T;
+  /** Pauses while the session rests, until the function that it gives is called. */
+  add(source: Source): () => void;
+};
+
+/** Of this thread. */
+const shares = new Set<OneShare>();
+
+export function openShare(now: () => number = () => performance.now()): Share {
+  return new OneShare(now);
+}
+
+class OneShare implements Share {
+  readonly #now: () => number;
+  readonly #sources = new Set<Source>();
+  /** What was taken, less what time has given back. */
+  #level = 0;
+  #at = 0;
+  /** Taken in this second, and in the one before. */
+  #second = 0;
+  #taken = 0;
+  #takenBefore = 0;
+  #rest: NodeJS.Timeout | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    shares.add(this);
+  }
+
+  spend<T>(work: () => T): T {
+    const before = this.#now();
+    try {
+      return work();
+    } finally {
+      this.#take(before, this.#now());
+    }
+  }
+
+  add(source: Source): () => void {
+    this.#sources.add(source);
+    if (this.#rest !== undefined) source.pause(this);
+    return () => void this.#sources.delete(source);
+  }
+
+  [Symbol.dispose](): void {
+    shares.delete(this);
+    this.#wake();
+  }
+
+  #take(before: number, after: number): void {
+    const given = RATE * (before - this.#at);
+    this.#level = Math.min(LEVEL_MAX_MS, Math.max(0, this.#level - given) + after - before);
+    this.#at = after;
+    this.#turnTo(after);
+    this.#taken += after - before;
+    if (this.#level > BURST_MS && this.#rest === undefined && shares.has(this)) this.#yield();
+  }
+
+  #yield(): void {
+    const others = [...shares].filter((share) => share !== this && share.#isAtWork(this.#at));
+    if (others.length === 0) return;
+    const greedy = others.filter((share) => share.#level > BURST_MS).length + 1;
+    const ms = Math.min(REST_MAX_MS, ((this.#level - BURST_MS / 2) * greedy) / RATE);
+    this.#rest = setTimeout(() => this.#wake(), ms);
+    for (const source of this.#sources) source.pause(this);
+  }
+
+  #wake(): void {
+    if (this.#rest === undefined) return;
+    clearTimeout(this.#rest);
+    this.#rest = undefined;
+    for (const source of this.#sources) source.resume(this);
+  }
+
+  #isAtWork(at: number): boolean {
+    this.#turnTo(at);
+    return this.#taken + this.#takenBefore > AT_WORK_MS;
+  }
+
+  #turnTo(at: number): void {
+    const second = Math.floor(at / LATELY_MS);
+    if (second === this.#second) return;
+    this.#takenBefore = second === this.#second + 1 ? this.#taken : 0;
+    this.#taken = 0;
+    this.#second = second;
+  }
+}

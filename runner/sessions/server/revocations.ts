@@ -1,0 +1,73 @@
+/**
+ * API keys that were revoked: what they opened is closed, at this runner's door, where every
+ * connection to a session ends whichever way it came. Core says which; it refuses new connections
+ * by itself.
+ */
+import type { Socket } from 'node:net';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { type Following, follow, WAIT_MS } from '../../leases/long-poll.ts';
+
+/** For the close frame to leave; what does not read it is cut. Ours: within the second promised. */
+const GOODBYE_MS = 200;
+const POLICY_VIOLATION = 1008;
+const REASON = 'the API key was revoked';
+
+export type Revocations = {
+  /** False for a key that was revoked; else the connection is closed when that happens. */
+  admit(keyId: string, socket: Socket): boolean;
+  /** All that are revoked; once revoked, for ever. */
+  revoke(keyIds: readonly string[]): void;
+};
+
+export function openRevocations(): Revocations {
+  const open = new Map<string, Set<Socket>>();
+  const revoked = new Set<string>();
+  return {
+    admit(keyId, socket) {
+      if (revoked.has(keyId)) return false;
+      const sockets = open.get(keyId) ?? new Set();
+      open.set(keyId, sockets.add(socket));
+      socket.once('close', () => {
+        sockets.delete(socket);
+        if (sockets.size === 0 && open.get(keyId) === sockets) open.delete(keyId);
+      });
+      return true;
+    },
+    revoke(keyIds) {
+      for (const keyId of keyIds) {
+        revoked.add(keyId);
+        for (const socket of open.get(keyId) ?? []) close(socket);
+      }
+    },
+  };
+}
+
+/** Settles when the signal aborts, or when this instance is superseded. */
+export async function followRevocations(
+  options: Following & {
+    clients: Pick<Clients, 'runners'>;
+    door: Pick<Revocations, 'revoke'>;
+  },
+): Promise<void> {
+  const { clients, door } = options;
+  let knownKeyIds: string[] = [];
+  await follow('revocations', options, async (within) => {
+    const request = { knownKeyIds, waitMs: WAIT_MS };
+    ({ keyIds: knownKeyIds } = await clients.runners.awaitRevocations(request, within));
+    door.revoke(knownKeyIds);
+  });
+}
+
+/** Between two frames, as `ws` writes each in one piece. */
+function close(socket: Socket): void {
+  socket.end(closeFrame());
+  const cut = setTimeout(() => socket.destroy(), GOODBYE_MS);
+  socket.once('close', () => clearTimeout(cut));
+}
+
+/** RFC 6455 5.5.1: final, opcode 8, not masked. */
+function closeFrame(): Buffer {
+  const body = Buffer.concat([Buffer.alloc(2), Buffer.from(REASON)]);
+  body.writeUInt16BE(POLICY_VIOLATION);
+  return Buffer.concat([Buffer.of(0x88, body.length), body]);
+}

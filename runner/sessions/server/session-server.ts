@@ -1,0 +1,166 @@
+/**
+ * The door by which gateways reach this runner's sessions. It trusts nothing but the signing key of
+ * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=, an
+ * upgrade with &apiKeyId=, too: the public part of the API key with which it ends.
+ *   upgrade /connect, /   the session's relay
+ *   upgrade /view         its live view (runner/sessions/live-view/live-view.ts); &target=<target
+ * id>, or the active page;
+ *                         &until=<ms since 1970>, when it ends
+ *   GET /targets          its open pages, as JSON
+ *   PUT /uploads/<name>   a file for its pages; answered when they can read it
+ *   upgrade /devtools/page/<target id>   the relay, for that target alone
+ *   GET /json/...         as Chrome's (discovery.ts)
+ */
+import { chmod } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Log } from '../../../proto/common/log.ts';
+import { asFault, Fault } from '../../../proto/rpc/errors.ts';
+import { openPages } from '../../browser/cdp/pages.ts';
+import type { Chrome } from '../../browser/launch.ts';
+import type { PutUpload, ServeView } from '../session.ts';
+import { discoveryOf } from './discovery.ts';
+import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed-server.ts';
+import { answerRefusal, refuse } from './refusal.ts';
+import { openRevocations, type Revocations } from './revocations.ts';
+
+/** As much of a session as the door uses. */
+export type Admitted = {
+  relay: Serves;
+  chrome: Pick<Chrome, 'pipe'>;
+  view?: ServeView;
+  putUpload?: PutUpload;
+};
+
+/** One open page, as GET /targets tells it. */
+export type Target = {
+  id: string;
+  url: string;
+  title: string;
+  /** Empty: Chrome does not say. */
+  faviconUrl: string;
+  /** The one opened or brought to the front last. */
+  active: boolean;
+};
+
+export type Door = AsyncDisposable & {
+  /** What gateways dial: unix:<path> or host:port. */
+  address: string;
+  /** Lets in to this session by this key until it is disposed. */
+  admit(signingKey: string, session: Admitted): Disposable;
+  /** Until it is disposed, who comes with this key waits for its session to be admitted. */
+  expect(signingKey: string): Disposable;
+  /** Serves a connection that a gateway on this machine has accepted and handed over. */
+  serve(socket: Socket): void;
+  /** Closes what these API keys opened. */
+  revoke: Revocations['revoke'];
+};
+
+export async function openDoor(options: {
+  /** Path of the socket file, or where to listen on a network. */
+  where: string | { host: string; port: number };
+  log: Log;
+}): Promise<Door> {
+  const { where, log } = options;
+  const revocations = openRevocations();
+  const { admit, expect, serve, ...server } = await openKeyed<Admitted>(where, {
+    upgrade(session, upgrade) {
+      const keyId = upgrade.url.searchParams.get('apiKeyId');
+      const isGood = keyId === null || revocations.admit(keyId, upgrade.socket);
+      if (isGood) welcome(session, upgrade);
+      else refuse(upgrade.socket, 401, 'Invalid signing key.');
+    },
+    answer: (session, exchange) => answer(session, exchange, log),
+    version,
+    // a gateway has asked core just now: the session has ended since
+    stranger: { statusCode: 410, message: 'The session has ended.' },
+  });
+  if (typeof where === 'string') await chmod(where, 0o600);
+  return {
+    address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
+    ...{ admit, expect, serve, revoke: revocations.revoke },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+function addressOf({ host, port }: { host: string; port: number }): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgrade): void {
+  const { pathname, searchParams } = url;
+  const [, target] = /^\/devtools\/page\/([\w-]+)$/.exec(pathname) ?? [];
+  if (target !== undefined) relay.serve(request, socket, head, target);
+  else if (pathname === '/connect' || pathname === '/') relay.serve(request, socket, head);
+  else if (pathname === '/view' && view) {
+    view({ request, socket, head, target: searchParams.get('target') ?? undefined });
+  } else refuse(socket, 404, 'There is no such route.');
+}
+
+function answer(session: Admitted, { request, response, url }: Exchange, log: Log): boolean {
+  const { putUpload } = session;
+  const act = routeOf();
+  if (act === undefined) return false;
+  act().then(
+    (body) => send(response, body),
+    (error: unknown) => fail(response, error, log),
+  );
+  return true;
+
+  function routeOf(): (() => Promise<unknown>) | undefined {
+    const discovery = discoveryOf(request.method ?? '', url);
+    if (discovery) return () => discovery(session.chrome);
+    if (request.method === 'GET' && url.pathname === '/targets') return () => targets(session);
+    const [, name] = /^\/uploads\/([^/]+)$/.exec(url.pathname) ?? [];
+    if (request.method !== 'PUT' || name === undefined || !putUpload) return undefined;
+    return () => upload(putUpload, name, request);
+  }
+}
+
+type Version = { product: string; protocolVersion: string; userAgent: string; jsVersion: string };
+
+/** As Chrome tells it where it listens itself. */
+async function version({ chrome }: Admitted): Promise<Record<string, string>> {
+  const said = (await chrome.pipe.call('Browser.getVersion')) as Version;
+  return {
+    Browser: said.product,
+    'Protocol-Version': said.protocolVersion,
+    'User-Agent': said.userAgent,
+    'V8-Version': said.jsVersion,
+  };
+}
+
+async function targets({ chrome }: Admitted): Promise<Target[]> {
+  const pages = await openPages(chrome);
+  await pages.refresh();
+  return pages.open().map(({ targetId: id, url, title }) => {
+    return { id, url, title, faviconUrl: '', active: id === pages.active?.targetId };
+  });
+}
+
+async function upload(
+  putUpload: PutUpload,
+  encoded: string,
+  request: IncomingMessage,
+): Promise<object> {
+  let name: string;
+  try {
+    name = decodeURIComponent(encoded);
+  } catch (cause) {
+    throw new Fault('MALFORMED_REQUEST', 'The file name is not valid.', {}, cause);
+  }
+  await putUpload(name, request);
+  return {};
+}
+
+function fail(response: ServerResponse, error: unknown, log: Log): void {
+  const fault = asFault(error);
+  if (fault !== error) log.error({ err: error }, 'the door could not answer');
+  answerRefusal(response, fault.row.http, fault.message);
+}
+
+function send(response: ServerResponse, body: unknown): void {
+  if (response.destroyed) return;
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(Buffer.isBuffer(body) ? body : JSON.stringify(body));
+}

@@ -1,0 +1,61 @@
+/** The pool of key pairs. They are real: RSA, made by its thread. */
+import { createPublicKey } from 'node:crypto';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { sealerOf } from '../../../core/common/sealer.ts';
+import { contextService } from '../../../core/contexts/contexts.ts';
+import { openKeyPool, privateKeyPlace } from '../../../core/contexts/key-pool.ts';
+import { contextLinks } from '../../../core/contexts/links.ts';
+import { openQuotas, quotaDefaults } from '../../../core/projects/quotas.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { bareStore, callerOf } from '../../support/core/bare-store.ts';
+import { faultOf } from '../../support/fault.ts';
+import { until } from '../../support/poll.ts';
+
+const keyPool = suite('core/contexts/key-pool');
+const log = openLog({ role: 'test', level: 'silent' });
+const sealer = sealerOf(Buffer.alloc(32, 1));
+
+keyPool(
+  'the pool makes sealed RSA keys of 3072 bits; who comes to an empty one waits for them',
+  async () => {
+    await using bare = bareStore();
+    const { store } = bare;
+    await using keys = openKeyPool({
+      store,
+      sealer,
+      log,
+      now: Date.now,
+      readyTarget: 2,
+      pauseMs: 1,
+    });
+    const links = contextLinks({ sealer, now: Date.now, isRevoked: async () => false });
+    const files = { remove: async () => undefined };
+    const quotas = openQuotas({ store, defaults: quotaDefaults({}) });
+    const service = contextService({ store, keys, quotas, links, files, now: Date.now });
+    const caller = callerOf(bare.projectId);
+    const made = await Promise.all(
+      [1, 2, 3].map(() => service.createContext({ projectId: undefined, name: undefined }, caller)),
+    );
+    assert.is(new Set(made.map(({ publicKey }) => publicKey)).size, 3);
+    for (const { publicKey } of made) {
+      assert.is(createPublicKey(publicKey).asymmetricKeyDetails?.modulusLength, 3_072);
+    }
+    await until(async () => (await store.countKeyPairs()) === 2);
+    const [row] = bare.rows('SELECT id, private_key AS sealed FROM key_pairs');
+    assert.ok(
+      sealer.open(row?.['sealed'] as Buffer, privateKeyPlace(String(row?.['id']))).length > 1_000,
+    );
+  },
+);
+
+keyPool('who cannot wait long enough is told to come back, before the deadline', async () => {
+  await using bare = bareStore();
+  const { store } = bare;
+  await using keys = openKeyPool({ store, sealer, log, now: Date.now, readyTarget: 0 });
+  const fault = await faultOf(keys.wait(bare.projectId, callerOf(bare.projectId, 260).call));
+  assert.is(fault.reason, 'KEYS_NOT_READY');
+  assert.is(fault.row.retry, 'yes');
+});
+
+keyPool.run();

@@ -1,0 +1,163 @@
+/** Cancelling: what waits ends at once, what runs by its runner, what has ended stays. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../../core/common/ids.ts';
+import { must } from '../../../proto/common/must.ts';
+import type { Invocation } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
+import { faultOf } from '../../support/fault.ts';
+import { type Booted, boot, HOLDER } from '../boot.ts';
+import { ENGINES, openBench, T0 } from '../store/engines.ts';
+
+const test = suite('core/functions/cancel');
+const CANCELLED = {
+  code: 'WORKLOAD_ERROR',
+  message: 'The invocation was cancelled.',
+  name: 'Cancelled',
+};
+
+async function cancel(app: Booted, id: string): Promise<Invocation> {
+  const { invocation } = await app.clients.invocations.cancelInvocation({ id }, app.asProject);
+  return must(invocation, 'invocation');
+}
+
+async function read(app: Booted, id: string): Promise<Invocation> {
+  const { invocation } = await app.clients.invocations.getInvocation({ id }, app.asProject);
+  return must(invocation, 'invocation');
+}
+
+async function sessionStatus(app: Booted, id: string) {
+  const { session } = await app.clients.sessions.getSession({ id }, app.asProject);
+  return session?.status;
+}
+
+async function releases(app: Booted, waitMs = 0): Promise<string[]> {
+  const request = { ...HOLDER, knownLeaseIds: [], waitMs };
+  return (await app.clients.runners.awaitReleases(request, app.asRunner)).leaseIds;
+}
+
+/** A running invocation and its lease. */
+async function running(app: Booted) {
+  const made = await app.invoke(await app.publish({ name: 'f' }));
+  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
+  return { ...made, leaseId };
+}
+
+type Outcome = Parameters<Booted['clients']['runners']['completeInvocation']>[0]['outcome'];
+
+function complete(app: Booted, leaseId: string, outcome: Outcome) {
+  const end = { leaseId, outcome, sessionStartMs: 0 };
+  return app.clients.runners.completeInvocation(end, app.asRunner);
+}
+
+function failure(code: string, message: string): Outcome {
+  return { $case: 'failure', value: { code, message, name: '', stack: '' } };
+}
+
+test('one that waits is FAILED at once, and nobody gets it', async () => {
+  await using app = await boot();
+  const { id, sessionId } = await app.invoke(await app.publish({ name: 'f' }));
+  const cancelled = await cancel(app, id.toUpperCase());
+  assert.equal([cancelled.status, cancelled.cause], ['FAILED', { ...CANCELLED, stack: undefined }]);
+  assert.ok(cancelled.endedAt);
+  assert.is(await sessionStatus(app, sessionId), 'COMPLETED');
+  assert.equal(await app.lease('INVOCATION'), []);
+});
+
+test('one that was offered and not taken is not run', async () => {
+  await using app = await boot();
+  const { id } = await app.invoke(await app.publish({ name: 'f' }));
+  const wanted = { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 0 } as const;
+  const { work } = await app.clients.runners.leaseWork(wanted, app.asRunner);
+  const leaseIds = work.map(({ leaseId }) => leaseId);
+  assert.is(leaseIds.length, 1);
+  assert.is((await cancel(app, id)).status, 'FAILED');
+  const taken = await app.clients.runners.renewLeases({ ...HOLDER, leaseIds }, app.asRunner);
+  assert.equal(taken.leaseIds, []);
+});
+
+test('one that runs is told to its runner, and FAILED as cancelled when that ends it', async () => {
+  await using app = await boot();
+  const { id, sessionId, leaseId } = await running(app);
+  const hearing = releases(app, 25_000);
+  assert.is((await cancel(app, id)).status, 'RUNNING');
+  assert.equal(await hearing, [leaseId]);
+  app.clock.advance(1_000);
+  assert.is((await cancel(app, id)).status, 'RUNNING', 'twice is once');
+  await complete(app, leaseId, failure('INTERNAL_ERROR', 'the browser was lost'));
+  const ended = await read(app, id);
+  assert.equal([ended.status, ended.cause], ['FAILED', { ...CANCELLED, stack: undefined }]);
+  assert.is(await sessionStatus(app, sessionId), 'COMPLETED');
+  assert.equal(await releases(app), []);
+});
+
+test('a handler that returned before its runner heard of it keeps its result', async () => {
+  await using app = await boot();
+  const { id, leaseId } = await running(app);
+  await cancel(app, id);
+  await complete(app, leaseId, { $case: 'resultsJson', value: '7' });
+  const { status, results, cause } = await read(app, id);
+  assert.equal([status, results, cause], ['COMPLETED', 7, undefined]);
+});
+
+test('one that has ended is answered as it is', async () => {
+  await using app = await boot();
+  const { id, leaseId } = await running(app);
+  await complete(app, leaseId, failure('WORKLOAD_ERROR', 'no'));
+  const ended = await read(app, id);
+  app.clock.advance(1_000);
+  assert.equal(await cancel(app, id), ended);
+});
+
+test('a failure that nobody cancelled is told as it was', async () => {
+  await using app = await boot();
+  const { id, leaseId } = await running(app);
+  await complete(app, leaseId, failure('INTERNAL_ERROR', 'the browser was lost'));
+  assert.is((await read(app, id)).cause?.message, 'the browser was lost');
+});
+
+test('an unknown id is not found, a malformed one refused', async () => {
+  await using app = await boot();
+  assert.is((await faultOf(cancel(app, newId()))).message, 'Invocation not found.');
+  assert.is((await faultOf(cancel(app, 'x'))).facts['field'], 'id');
+});
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: a runner that forgets it, or is lost, leaves it cancelled`, async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const of = await bench.publish(projectId);
+    const heard = await bench.listen(projectId, ['functions.invocations.failed']);
+    const [forgotten, lost, other] = [
+      await bench.accept(projectId, of),
+      await bench.accept(projectId, of),
+      await bench.accept(projectId, of),
+    ];
+    const leaseIds = (await bench.lease('invocation', 3)).map(({ leaseId }) => leaseId);
+    for (const { id } of [forgotten, lost]) await store.cancelInvocation({ id, projectId, at: T0 });
+    const stranger = await bench.project('stranger');
+    const own = { id: other.id, projectId: stranger, at: T0 };
+    assert.is(await store.cancelInvocation(own), undefined, 'another project finds none');
+
+    const renew = (at: number) =>
+      store.renewLeases({
+        ...{ runnerId: 'runner', instanceId: 'first', leaseMs: 15_000, at },
+        leaseIds: leaseIds.filter((_, index) => index !== 1),
+      });
+    for (let at = T0; at <= T0 + 110_000; at += 10_000) {
+      await renew(at);
+      await store.sweepWork({ at, max: 10 });
+    }
+    const causeOf = async (id: string) =>
+      JSON.parse((await store.getInvocation({ id, projectId }))?.cause ?? 'null');
+    assert.equal(await causeOf(lost.id), CANCELLED, 'its lease was over');
+    assert.is(await causeOf(forgotten.id), null, 'it still has time');
+    await renew(T0 + 121_000);
+    assert.is(await store.sweepWork({ at: T0 + 121_000, max: 10 }), 1);
+    assert.equal(await causeOf(forgotten.id), CANCELLED);
+    assert.is(await causeOf(other.id), null);
+    assert.is((await heard()).length, 2, 'one event each');
+  });
+}
+
+test.run();

@@ -1,0 +1,39 @@
+/** What retention removes is found, and what refers to it, without a look at each row. */
+import Sqlite from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
+
+const test = suite('core/functions/schema');
+
+/** Nothing removes these, so that SQLite never asks who refers to one. */
+const KEPT_FOR_EVER: readonly string[] = ['projects', 'functions'];
+
+type Key = { id: number; table: string; from: string };
+
+test('who refers to what may be removed is found by an index', () => {
+  const db = new Sqlite(':memory:');
+  migrate(db);
+  const tables = db.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`);
+  const slow: string[] = [];
+  let count = 0;
+  for (const name of tables.pluck().all()) {
+    const keys = db.pragma(`foreign_key_list(${name})`) as Key[];
+    for (const columns of Object.values(Object.groupBy(keys, ({ id }) => id))) {
+      const [first] = columns ?? [];
+      if (first === undefined || KEPT_FOR_EVER.includes(first.table)) continue;
+      const found = columns?.map(({ from }) => `${from} = ''`).join(' AND ');
+      const query = db.prepare<[], { detail: string }>(
+        `EXPLAIN QUERY PLAN SELECT 1 FROM ${name} WHERE ${found}`,
+      );
+      count += 1;
+      if (query.all().some(({ detail }) => detail.startsWith('SCAN')))
+        slow.push(`${name}: ${found}`);
+    }
+  }
+  assert.equal(slow, []);
+  assert.ok(count > 5);
+  db.close();
+});
+
+test.run();

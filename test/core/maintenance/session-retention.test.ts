@@ -1,0 +1,99 @@
+/** Sessions leave with time, with their metadata, when nothing of them is kept any longer. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../../core/common/ids.ts';
+import { sessionCleaner } from '../../../core/maintenance/session-retention.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import { type Bench, ENGINES, openBench } from '../store/engines.ts';
+
+const log = openLog({ role: 'test', level: 'silent' });
+const { signal } = new AbortController();
+const KEPT_MS = 90 * 86_400_000;
+/** Ids are made with the machine's clock, so that is when all begins; the sessions run for long. */
+const T0 = Date.now();
+const RUN_MS = 3 * 3_600_000;
+const METADATA = { keys: ['order', 'id'], value: '17' };
+
+/** A session of a user that ran from T0 on, unless it still runs. */
+async function run(bench: Bench, projectId: string, isEnded = true) {
+  const { store } = bench;
+  const { id } = await store.createSession({
+    ...{ id: newId(), projectId, region: 'us-west-2', contextId: null, extensionId: null },
+    ...{ keepAlive: false, params: '{}', timeoutMs: undefined },
+    userMetadata: JSON.stringify({ order: { id: '17' }, note: 'x' }),
+    ...{ at: T0, waitUntil: T0 + 60_000 },
+  });
+  const { leaseId } = must((await bench.lease('session', 1, T0))[0], 'a session to lease');
+  await store.startSession({ leaseId, startedAt: T0, at: T0 });
+  const at = T0 + RUN_MS;
+  const end = { status: 'COMPLETED', reason: 'over', proxyBytes: 1_000, at } as const;
+  if (isEnded) await store.completeSession({ leaseId, ...end });
+  return { id, leaseId };
+}
+
+async function idsOf({ store }: Bench, projectId: string, metadata?: typeof METADATA) {
+  const wanted = { projectId, status: undefined, metadata, max: 2_000 };
+  return (await store.listSessions(wanted)).map(({ id }) => id);
+}
+
+const cleanAt = ({ store }: Bench, at: number) =>
+  sessionCleaner({ store, log, now: () => at, keptMs: KEPT_MS })(signal);
+
+for (const engine of ENGINES) {
+  const test = suite(`core/session-retention/${engine.name}`);
+
+  test('an old one goes with its metadata, its use stays counted; what runs stays', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p');
+    const old = await run(bench, projectId);
+    const open = await run(bench, projectId, false);
+    const at = T0 + RUN_MS + KEPT_MS;
+    const used = await bench.store.projectUsage({ id: projectId, at });
+    await cleanAt(bench, at);
+    assert.equal((await idsOf(bench, projectId)).sort(), [old.id, open.id].sort());
+    await cleanAt(bench, at + 1);
+    assert.equal(await idsOf(bench, projectId), [open.id]);
+    assert.equal(await idsOf(bench, projectId, METADATA), [open.id]);
+    assert.equal(await bench.store.projectUsage({ id: projectId, at }), used);
+    assert.is(used.proxyBytes, 1_000);
+    await cleanAt(bench, at + 1);
+    assert.equal(await bench.store.projectUsage({ id: projectId, at }), used, 'counted once');
+  });
+
+  test('one of which something is kept stays as long as that', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const { id, leaseId } = await run(bench, projectId, false);
+    const entries = Buffer.from('a chunk');
+    const chunk = { leaseId, number: 0, entries, count: 1, size: 9, maxBytes: 99 };
+    await store.appendSessionLog({ ...chunk, at: T0 });
+    const end = { status: 'ERROR', reason: '', proxyBytes: 0, at: T0 } as const;
+    await store.completeSession({ leaseId, ...end });
+    const { sessionId } = await bench.accept(projectId, await bench.publish(projectId));
+    const [invoked] = await bench.lease('invocation');
+    await store.completeInvocation({
+      ...{ leaseId: must(invoked, 'work').leaseId, outcome: { kind: 'success', results: null } },
+      ...{ sessionStartedAt: T0, at: T0 },
+    });
+    const late = T0 + 2 * KEPT_MS;
+    await cleanAt(bench, late);
+    assert.equal((await idsOf(bench, projectId)).sort(), [id, sessionId].sort());
+    await store.purgeSessionLogs({ before: late, max: 9 });
+    await cleanAt(bench, late);
+    assert.equal(await idsOf(bench, projectId), [sessionId]);
+  });
+
+  test('more than one operation takes are all looked at, those that stay too', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p', 1_000);
+    const open = await run(bench, projectId, false);
+    const many = Array.from({ length: 600 }, () => run(bench, projectId));
+    await Promise.all(many);
+    await cleanAt(bench, T0 + 2 * KEPT_MS);
+    assert.equal(await idsOf(bench, projectId), [open.id]);
+  });
+
+  test.run();
+}

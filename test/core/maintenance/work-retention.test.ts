@@ -1,0 +1,137 @@
+/** Logs, invocations and builds go with time, each after its own; what is in use stays. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { idAt } from '../../../core/common/ids.ts';
+import { workCleaner } from '../../../core/maintenance/work-retention.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import { type Bench, ENGINES, openBench } from '../store/engines.ts';
+
+const log = openLog({ role: 'test', level: 'silent' });
+const DAY_MS = 86_400_000;
+const [LOGS, INVOCATIONS, BUILDS] = [10, 20, 30];
+
+/** Cleans as it would in so many days. */
+function cleanIn(bench: Bench, days: number, closing = new AbortController()): Promise<void> {
+  const now = () => Date.now() + days * DAY_MS;
+  const kept = {
+    logsKeptMs: LOGS * DAY_MS,
+    invocationsKeptMs: INVOCATIONS * DAY_MS,
+    buildsKeptMs: BUILDS * DAY_MS,
+  };
+  return workCleaner({ store: bench.store, log, now, ...kept })(closing.signal);
+}
+
+/** An invocation that printed something and has ended, unless told otherwise. */
+async function run(
+  bench: Bench,
+  projectId: string,
+  version: { functionId: string; versionId: string },
+  isEnded = true,
+): Promise<string> {
+  const { store } = bench;
+  const { id } = await bench.accept(projectId, version, { at: Date.now() });
+  const { leaseId } = must((await bench.lease('invocation', 1, Date.now()))[0], 'an invocation');
+  const lines = [{ message: 'hello', at: 0, level: 'log' }];
+  const limit = { maxBytes: 1_000, linesMax: 10, marker: '' };
+  await store.appendLogs({ leaseId, first: 0, lines, ...limit });
+  const outcome = { kind: 'success', results: null } as const;
+  const end = { leaseId, outcome, sessionStartedAt: null, at: Date.now() };
+  if (isEnded) await store.completeInvocation(end);
+  return id;
+}
+
+for (const engine of ENGINES) {
+  const test = suite(`core/work-retention/${engine.name}`);
+
+  test('a log goes before its invocation, and neither while it runs', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const version = await bench.publish(projectId);
+    const ended = await run(bench, projectId, version);
+    const running = await run(bench, projectId, version, false);
+    await cleanIn(bench, LOGS - 1);
+    assert.is((await store.listLogs(ended)).length, 1);
+    await cleanIn(bench, LOGS + 1);
+    assert.equal(await store.listLogs(ended), []);
+    assert.ok(await store.getInvocation({ id: ended, projectId }));
+    await cleanIn(bench, INVOCATIONS + 1);
+    assert.is(await store.getInvocation({ id: ended, projectId }), undefined);
+    assert.ok(await store.getInvocation({ id: running, projectId }));
+  });
+
+  test('an operation takes no more rows than it may, however much was printed', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const { id } = await bench.accept(projectId, await bench.publish(projectId), {
+      at: Date.now(),
+    });
+    const { leaseId } = must((await bench.lease('invocation', 1, Date.now()))[0], 'an invocation');
+    const lines = Array.from({ length: 5 }, () => ({ message: 'a', at: 0, level: 'log' }));
+    const limit = { maxBytes: 1_000, linesMax: 10, marker: '' };
+    await store.appendLogs({ leaseId, first: 0, lines, ...limit });
+    const outcome = { kind: 'success', results: null } as const;
+    await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: Date.now() });
+    const before = Date.now() + DAY_MS;
+    const purge = { before, beforeId: idAt(before), max: 3 };
+    assert.is(await store.purgeInvocations(purge), 3);
+    assert.is((await store.listLogs(id)).length, 2);
+    assert.ok(await store.getInvocation({ id, projectId }));
+    assert.is(await store.purgeInvocations(purge), 3);
+    assert.is(await store.getInvocation({ id, projectId }), undefined);
+    assert.is(await store.purgeInvocations(purge), 0);
+  });
+
+  test('an old version goes when nobody runs it; the newest stays, and its blobs', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const first = await bench.publish(projectId);
+    await run(bench, projectId, first);
+    const second = await bench.publish(projectId);
+    const builds = async () => {
+      const wanted = { projectId, status: undefined, offset: 0, limit: 10 };
+      return (await store.listBuilds(wanted)).rows.map(({ build }) => build.id);
+    };
+    const all = await builds();
+    assert.is(all.length, 2);
+    await cleanIn(bench, INVOCATIONS - 1);
+    assert.equal(await builds(), all);
+    await cleanIn(bench, BUILDS + 1);
+    assert.equal(await builds(), [must(all[0], 'the newest')]);
+    const found = await store.getFunction({ id: second.functionId, projectId });
+    assert.ok(found);
+    const old = { before: Date.now() + 1e9, max: 10 };
+    assert.is((await store.removeUnusedBlobs(old)).length, 2, 'archive and bundle of the first');
+    await cleanIn(bench, 10 * BUILDS);
+    assert.equal(await builds(), [must(all[0], 'the newest')]);
+  });
+
+  test('more than a batch goes in one cleaning, unless it is told to end', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p', 2_000);
+    const version = await bench.publish(projectId);
+    const at = Date.now();
+    const count = 1_050;
+    const accepted = [];
+    for (let n = 0; n < count; n += 1) {
+      accepted.push(bench.accept(projectId, version, { at, queueMax: 2_000, waitUntil: at }));
+    }
+    const ids = (await Promise.all(accepted)).map(({ id }) => id);
+    await bench.store.sweepWork({ at: at + 1, max: count });
+    const left = async () => {
+      const rows = await Promise.all(ids.map((id) => bench.store.getInvocation({ id, projectId })));
+      return rows.filter((row) => row !== undefined).length;
+    };
+    const closing = new AbortController();
+    closing.abort();
+    await cleanIn(bench, INVOCATIONS + 1, closing);
+    assert.is(await left(), count);
+    await cleanIn(bench, INVOCATIONS + 1);
+    assert.is(await left(), 0);
+  });
+
+  test.run();
+}

@@ -1,0 +1,77 @@
+/** The sweep beside a core that stood still: nobody could renew meanwhile. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { startSweep } from '../../../core/runners/lease-sweep.ts';
+import { openLog } from '../../../proto/common/log.ts';
+
+const test = suite('core/runners/lease-sweep');
+const log = openLog({ role: 'test', level: 'silent', people: false });
+const LEASE_MS = 15_000;
+const NOW = 1_000_000;
+
+/** What the store is asked over sweeps that come at these times. */
+async function sweepsAt(times: number[]): Promise<string[]> {
+  const asked: string[] = [];
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const left = [...times];
+  const store = {
+    async recoverWork({ at, leaseMs }: { at: number; leaseMs: number }) {
+      asked.push(`leases until ${at + leaseMs}`);
+    },
+    async sweepWork() {
+      asked.push('sweep');
+      if (left.length === 0) end();
+      return 0;
+    },
+  };
+  const clock = (): number => left.shift() ?? Number(times.at(-1));
+  const options = { store, log, now: () => NOW, clock, leaseMs: LEASE_MS, sweepMs: 1 };
+  await using _sweep = startSweep(options);
+  await over;
+  return asked;
+}
+
+test('a core that stood still gives every lease its time before it sweeps', async () => {
+  const asked = await sweepsAt([0, 1_000, 9_000, 10_000]);
+  const given = asked.indexOf(`leases until ${NOW + LEASE_MS}`);
+  assert.equal(asked.slice(0, given), ['sweep']);
+  assert.is(asked.filter((one) => one.startsWith('leases')).length, 1);
+  assert.is(asked[given + 1], 'sweep');
+});
+
+test('a sweep that is a little late is a sweep', async () => {
+  const asked = await sweepsAt([0, 1_000, 8_000, 15_000]);
+  assert.equal([...new Set(asked)], ['sweep']);
+});
+
+test('a wall clock that is set is no core that stood still', async () => {
+  const real = Date.now;
+  let offMs = 0;
+  Date.now = () => real() + offMs;
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  let sweeps = 0;
+  const store = {
+    recoverWork: async () => assert.unreachable(),
+    async sweepWork() {
+      sweeps += 1;
+      if (sweeps === 2) offMs = 3_600_000;
+      if (sweeps === 5) end();
+      return 0;
+    },
+  };
+  const errors: unknown[] = [];
+  const failing = {
+    ...log,
+    error: (facts: unknown) => errors.push(facts),
+  } as unknown as typeof log;
+  const options = { store, log: failing, now: () => NOW, leaseMs: LEASE_MS, sweepMs: 1 };
+  try {
+    await using _sweep = startSweep(options);
+    await over;
+  } finally {
+    Date.now = real;
+  }
+  assert.equal(errors, []);
+});
+
+test.run();

@@ -1,0 +1,76 @@
+/** Passwords of proxies: on disk nobody reads them, a runner does. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { faultOf } from '../../support/fault.ts';
+import { openSessions } from './runs.ts';
+
+const test = suite('core/sessions/proxy-secrets');
+const PASSWORD = 'correct-horse-battery';
+const PROXIES = [
+  { type: 'external', server: 'http://h:1', username: 'u', password: PASSWORD },
+  { type: 'external', server: `socks5://u:${PASSWORD}@h:2`, domainPattern: 'a' },
+  { type: 'none' },
+];
+
+type App = Awaited<ReturnType<typeof openSessions>>;
+
+function isOnDisk({ dir }: App, text: string): boolean {
+  const files = readdirSync(dir, { withFileTypes: true }).filter((one) => one.isFile());
+  assert.ok(files.some(({ name }) => name === 'tabern.db-wal'));
+  return files.some(({ name }) => readFileSync(join(dir, name)).includes(text));
+}
+
+test('passwords of a session are on disk for nobody, and reach its runner', async () => {
+  await using app = await openSessions();
+  const { work } = await app.run({ proxies: PROXIES, userMetadata: { of: 'no secret' } });
+  assert.equal(JSON.parse(work.sessionParamsJson).proxies, PROXIES);
+  assert.not(isOnDisk(app, PASSWORD));
+  assert.ok(isOnDisk(app, 'no secret'), 'what is no secret is found');
+});
+
+test("those of an invocation's session are, too", async () => {
+  await using app = await openSessions();
+  const functionId = await app.publish({ name: 'f' });
+  const sessionCreateParams = { proxies: PROXIES, browserSettings: undefined };
+  const request = { functionId, params: {}, sessionCreateParams } as never;
+  await app.clients.invocations.invokeFunction(request, app.asProject);
+  assert.not(isOnDisk(app, PASSWORD));
+  const { item } = must((await app.lease('INVOCATION'))[0], 'work');
+  if (item?.$case !== 'invocation') throw new Error('no invocation');
+  assert.equal(JSON.parse(item.value.sessionParamsJson).proxies, PROXIES);
+});
+
+test("another session's do not open: its end says so, and it alone ends", async () => {
+  await using app = await openSessions();
+  const db = new Database(join(app.dir, 'tabern.db'));
+  const creating = faultOf(app.create({ proxies: PROXIES }));
+  await waitingParams(db, 1); // its pattern is checked first, by a thread
+  const other = app.create({ proxies: [{ type: 'none' }] });
+  const [one, two] = await waitingParams(db, 2);
+  db.prepare('UPDATE sessions SET params = ? WHERE id = ?').run(two?.params, one?.id);
+  db.close();
+  const work = await app.take();
+  assert.equal(JSON.parse(work.sessionParamsJson).proxies, [{ type: 'none' }]);
+  await app.begin(work.leaseId);
+  assert.is((await other).status, 'RUNNING');
+  const message = 'The session did not start: The proxies of its session could not be read.';
+  assert.is((await creating).message, message);
+});
+
+type Waiting = { id: string; params: string };
+
+/** The sessions that wait for a runner, oldest first, as soon as there are `count`. */
+async function waitingParams(db: Database.Database, count: number): Promise<Waiting[]> {
+  const rows = db.prepare<[], Waiting>('SELECT id, params FROM sessions ORDER BY id');
+  for (;;) {
+    const found = rows.all();
+    if (found.length === count) return found;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+test.run();

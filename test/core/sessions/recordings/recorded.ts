@@ -1,0 +1,66 @@
+/** Sessions that are recorded, as a runner does it, and the short way to read what came of it. */
+import { newId } from '../../../../core/common/ids.ts';
+import { must } from '../../../../proto/common/must.ts';
+import type { AddRecordingRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import { type Booted, blobParts } from '../../boot.ts';
+
+export type Run = { id: string; leaseId: string };
+
+/** The session of an invocation that is leased. */
+export async function run(app: Booted, browserSettings: object = {}): Promise<Run> {
+  const config = JSON.stringify({ browserSettings });
+  const { sessionId: id } = await app.invoke(await app.publish({ name: newId(), config }));
+  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
+  return { id, leaseId };
+}
+
+export async function end(app: Booted, { leaseId }: Run): Promise<void> {
+  const wanted = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  await app.clients.runners.completeInvocation(wanted, app.asRunner);
+}
+
+export async function write(app: Booted, leaseId: string, bytes: string): Promise<string> {
+  const parts = blobParts({ kind: 'RECORDING', leaseId }, bytes);
+  return (await app.clients.blobs.writeBlob(parts, app.asRunner)).blobId;
+}
+
+export async function add(app: Booted, says: Partial<AddRecordingRequest>): Promise<void> {
+  const rest = { pageId: 0, number: 0, startMs: 0, endMs: 0, url: 'https://a.test/' };
+  const wanted = { leaseId: '', complete: false, ...rest, ...says };
+  await app.clients.runners.addRecording(wanted, app.asRunner);
+}
+
+/** A start and two segments of three seconds each. */
+export async function bring(app: Booted, { leaseId }: Run, pageId = 0): Promise<void> {
+  await add(app, { leaseId, pageId, startMs: 100, endMs: 100 });
+  for (const [number, text] of ['start', 'first', 'second!'].entries()) {
+    const blobId = await write(app, leaseId, text);
+    const startMs = 100 + Math.max(number - 1, 0) * 3_000;
+    const endMs = 100 + number * 3_000;
+    await add(app, { leaseId, pageId, number, blobId, startMs, endMs, complete: number === 2 });
+  }
+}
+
+export const list = async (app: Booted, id: string) =>
+  (await app.clients.sessions.listRecordingDownloads({ id }, app.asProject)).downloads;
+export const request = async (app: Booted, id: string) =>
+  (await app.clients.sessions.requestRecordingDownloads({ id }, app.asProject)).downloads;
+export const replay = (app: Booted, id: string, pageId: string) =>
+  app.clients.sessions.getReplay({ id, pageId }, app.asProject);
+
+export async function read(
+  app: Booted,
+  url: string,
+  range: { offset?: number; length?: number } = {},
+) {
+  let text = '';
+  let size: number | undefined;
+  for await (const part of app.clients.blobs.readBlob(
+    { blobId: '', url, ...range },
+    app.asGateway,
+  )) {
+    size ??= part.size;
+    text += Buffer.from(part.chunk).toString('latin1');
+  }
+  return { text, size };
+}

@@ -1,0 +1,168 @@
+/** Recordings: who may bring and read them, what a project sees of them when, and their end. */
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../../../core/common/ids.ts';
+import { must } from '../../../../proto/common/must.ts';
+import { faultOf } from '../../../support/fault.ts';
+import { boot } from '../../boot.ts';
+import { add, bring, end, list, read, replay, request, run, write } from './recorded.ts';
+
+const test = suite('core/sessions/recordings/recordings');
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
+
+test('downloads refuse in the order of the reference', async () => {
+  await using app = await boot();
+  const refusal = async (id: string) => {
+    const [listed, requested] = [await faultOf(list(app, id)), await faultOf(request(app, id))];
+    if (requested.reason !== 'RATE_LIMIT') assert.is(listed.reason, requested.reason);
+    return listed.reason;
+  };
+  assert.is(await refusal(newId()), 'RESOURCE_NOT_FOUND');
+  assert.is(await refusal('x'), 'INVALID_FIELD');
+  assert.is(await refusal((await run(app, { recordSession: false })).id), 'RECORDING_DISABLED');
+  const one = await run(app);
+  assert.is(await refusal(one.id), 'SESSION_NOT_ENDED');
+  await end(app, one);
+  assert.is(await refusal(one.id), 'RESOURCE_NOT_FOUND');
+  app.clock.advance(31 * DAY_MS);
+  assert.is(await refusal(one.id), 'RESOURCE_NOT_FOUND');
+  app.clock.advance(1);
+  assert.is(await refusal(one.id), 'RECORDING_EXPIRED');
+});
+
+test('a store that cannot be read is told as such, last of all', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  await bring(app, one);
+  await end(app, one);
+  assert.is((await list(app, one.id)).length, 1);
+  for (const name of readdirSync(join(app.dir, 'blobs'))) rmSync(join(app.dir, 'blobs', name));
+  assert.is((await faultOf(list(app, one.id))).reason, 'RECORDING_STORE');
+});
+
+test('a download is asked for, then completed with a fresh signed URL at each look', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  await bring(app, one);
+  await bring(app, one, 1);
+  await end(app, one);
+  const none = { downloadUrl: undefined, completedAt: undefined };
+  assert.equal(await list(app, one.id), [
+    { pageId: '0', status: 'NOT_REQUESTED', ...none },
+    { pageId: '1', status: 'NOT_REQUESTED', ...none },
+  ]);
+  assert.equal(
+    (await request(app, one.id)).map(({ status }) => status),
+    ['PENDING', 'PENDING'],
+  );
+  const [first] = await list(app, one.id);
+  assert.is(first?.status, 'COMPLETED');
+  assert.is(first?.completedAt?.getTime(), app.clock.now());
+  app.clock.advance(1_000);
+  const [later] = await list(app, one.id);
+  assert.is.not(later?.downloadUrl, first?.downloadUrl);
+  assert.equal(later?.completedAt, first?.completedAt);
+  assert.equal(await request(app, one.id), await list(app, one.id)); // asked again: as it is
+});
+
+test('what is still to be encoded at the end comes later, and is PENDING until then', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  await add(app, { leaseId: one.leaseId });
+  await end(app, one);
+  await request(app, one.id);
+  assert.is((await list(app, one.id))[0]?.status, 'PENDING');
+  app.clock.advance(9 * MINUTE_MS);
+  await bring(app, one);
+  assert.is((await list(app, one.id))[0]?.status, 'COMPLETED');
+});
+
+test('after ten minutes nothing comes any more: it is complete, or it has failed', async () => {
+  await using app = await boot();
+  const [some, none] = [await run(app), await run(app)];
+  for (const { leaseId } of [some, none]) await add(app, { leaseId });
+  const blobId = await write(app, some.leaseId, 'start');
+  await add(app, { leaseId: some.leaseId, blobId });
+  const segment = await write(app, some.leaseId, 'segment');
+  await add(app, { leaseId: some.leaseId, number: 1, blobId: segment, endMs: 10 });
+  for (const one of [some, none]) await end(app, one);
+  for (const one of [some, none]) await request(app, one.id);
+  app.clock.advance(10 * MINUTE_MS + 1);
+  assert.is((await list(app, some.id))[0]?.status, 'COMPLETED');
+  assert.is((await list(app, none.id))[0]?.status, 'FAILED');
+  assert.is((await faultOf(write(app, some.leaseId, 'late'))).reason, 'LEASE_LOST');
+  assert.is((await faultOf(add(app, { leaseId: some.leaseId }))).reason, 'LEASE_LOST');
+});
+
+test('a lease that recorded nothing brings nothing after its end', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  await end(app, one);
+  assert.is((await faultOf(write(app, one.leaseId, 'late'))).reason, 'LEASE_LOST');
+  assert.is((await faultOf(add(app, { leaseId: one.leaseId }))).reason, 'LEASE_LOST');
+});
+
+test('a part is added once, and a blob belongs to one', async () => {
+  await using app = await boot();
+  const [one, other] = [await run(app), await run(app)];
+  const blobId = await write(app, one.leaseId, 'start');
+  await add(app, { leaseId: one.leaseId, blobId });
+  await add(app, { leaseId: one.leaseId, blobId }); // repeated
+  const again = add(app, { leaseId: one.leaseId, number: 1, blobId });
+  assert.is((await faultOf(again)).facts['field'], 'blobId');
+  const stolen = add(app, { leaseId: other.leaseId, blobId });
+  assert.is((await faultOf(stolen)).facts['field'], 'blobId');
+  const bundle = add(app, { leaseId: one.leaseId, number: 1, blobId: newId() });
+  assert.is((await faultOf(bundle)).facts['field'], 'blobId');
+  for (const wrong of [{ pageId: 1000 }, { startMs: -1 }, { endMs: Number.NaN }]) {
+    const fault = await faultOf(add(app, { leaseId: one.leaseId, ...wrong }));
+    assert.is(fault.facts['field'], Object.keys(wrong)[0]);
+  }
+});
+
+test('replays tell of pages with a video, and of a page the parts in order', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  const { sessions } = app.clients;
+  const pages = async () => sessions.listReplays({ id: one.id }, app.asProject);
+  await add(app, { leaseId: one.leaseId, pageId: 1 }); // begun, nothing there
+  assert.equal(await pages(), { pages: [], pageCount: 0 });
+  await bring(app, one);
+  const url = 'https://a.test/';
+  const shown = { pageId: '0', url, startTimeMs: 100, endTimeMs: 6_100 };
+  assert.equal(await pages(), { pages: [shown], pageCount: 1 });
+  const made = await replay(app, one.id, '0');
+  assert.equal(
+    made.segments.map(({ duration }) => duration),
+    [3, 3],
+  );
+  assert.is(made.live, false);
+  assert.is((await read(app, made.initUrl)).text, 'start');
+  assert.is((await read(app, must(made.segments[1], 'segment').url)).text, 'second!');
+  assert.is((await faultOf(replay(app, one.id, '1'))).message, 'Replay not found.');
+  assert.is((await faultOf(replay(app, one.id, '7'))).message, 'Replay not found.');
+  assert.is((await faultOf(replay(app, one.id, '-1'))).reason, 'INVALID_FIELD');
+  assert.is((await faultOf(replay(app, newId(), '0'))).message, 'Session not found.');
+  assert.equal((await sessions.getRecording({ id: one.id }, app.asProject)).events, []);
+});
+
+test('requests and playlists have a rate a project, and say when to come again', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  await bring(app, one);
+  await end(app, one);
+  for (let count = 0; count < 5; count += 1) await request(app, one.id);
+  app.clock.advance(20_000);
+  const fault = await faultOf(request(app, one.id));
+  assert.is(fault.reason, 'RATE_LIMIT');
+  assert.equal(fault.facts, { limit: 5, current: 5, retryAfterS: 40 });
+  app.clock.advance(40_000);
+  await request(app, one.id);
+  for (let count = 0; count < 120; count += 1) await replay(app, one.id, '0');
+  assert.is((await faultOf(replay(app, one.id, '0'))).reason, 'RATE_LIMIT');
+});
+
+test.run();

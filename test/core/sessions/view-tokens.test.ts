@@ -1,0 +1,55 @@
+/** A view token opens its session until it expires; anything else opens nothing. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../../core/common/ids.ts';
+import { sealerOf } from '../../../core/common/sealer.ts';
+import { viewTokens } from '../../../core/sessions/view-tokens.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+
+const test = suite('core/sessions/view-tokens');
+const sealer = sealerOf(Buffer.alloc(32, 7));
+const EXPIRES_AT = new Date(1_800_000_000_123);
+
+test('a token names its session and its expiry', () => {
+  const tokens = viewTokens(sealer, () => EXPIRES_AT.getTime() - 1);
+  const view = { sessionId: newId(), expiresAt: EXPIRES_AT };
+  assert.equal(tokens.read(tokens.of(view)), view);
+});
+
+test('a token names the API key that it was given to', () => {
+  const tokens = viewTokens(sealer, () => 0);
+  const view = { sessionId: newId(), expiresAt: EXPIRES_AT, keyId: 'abcdef01' };
+  assert.equal(tokens.read(tokens.of(view)), view);
+});
+
+test('a token is no good from its expiry on', () => {
+  let now = EXPIRES_AT.getTime() - 1;
+  const tokens = viewTokens(sealer, () => now);
+  const token = tokens.of({ sessionId: newId(), expiresAt: EXPIRES_AT });
+  tokens.read(token);
+  now += 1;
+  assert.throws(
+    () => tokens.read(token),
+    (error: unknown) => error instanceof Fault && error.reason === 'URL_EXPIRED',
+  );
+});
+
+test('a token with one character changed, cut or added is refused', () => {
+  const tokens = viewTokens(sealer, () => 0);
+  const token = tokens.of({ sessionId: newId(), expiresAt: EXPIRES_AT });
+  const wrong = ['', 'x', token.slice(0, -1), `${token}A`, `${token} `, `${token}\n`];
+  for (let at = 0; at < token.length; at++) {
+    const other = token[at] === 'A' ? 'B' : 'A';
+    wrong.push(token.slice(0, at) + other + token.slice(at + 1));
+  }
+  for (const text of wrong) assert.is(tokens.read(text), undefined, text);
+});
+
+test("another master key's token is refused", () => {
+  const tokens = viewTokens(sealer, () => 0);
+  const strangers = viewTokens(sealerOf(Buffer.alloc(32, 8)), () => 0);
+  const token = strangers.of({ sessionId: newId(), expiresAt: EXPIRES_AT });
+  assert.is(tokens.read(token), undefined);
+});
+
+test.run();

@@ -1,0 +1,165 @@
+/**
+ * Each of the seven events is written once per transition, whatever is repeated, lost or started
+ * anew in between: reference.md 2.2, spec/webhooks.md 3.2.
+ */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readCoreConfig } from '../../../core/config.ts';
+import { startCore } from '../../../core/main.ts';
+import { EVENT_TYPES } from '../../../core/webhooks/webhooks.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import type {
+  CompleteBuildRequest,
+  CompleteInvocationRequest,
+} from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { until } from '../../support/poll.ts';
+import { type Booted, boot, HOLDER, KEY } from '../boot.ts';
+
+const events = suite('core/webhooks/events');
+
+const FAILURE = {
+  $case: 'failure',
+  value: { code: 'WORKLOAD_ERROR', message: 'no', name: 'Error', stack: '' },
+} as const satisfies CompleteInvocationRequest['outcome'];
+const SUCCESS = { $case: 'resultsJson', value: '1' } as const;
+
+/** A core whose project has a webhook for everything. */
+async function bootHeard(): Promise<Booted> {
+  const app = await boot({ TABERN_SWEEP_MS: '50' });
+  const wanted = { endpoint: 'https://example.com/', eventTypes: [...EVENT_TYPES] };
+  await app.clients.webhooks.createWebhook(wanted, app.asProject);
+  return app;
+}
+
+/** What was told of a resource, oldest first, without `functions.`; one delivery each. */
+function toldOf(app: Booted, resourceId: string): string[] {
+  const db = new Sqlite(join(app.dir, 'tabern.db'), { readonly: true });
+  try {
+    const rows = db
+      .prepare<[string], { type: string; deliveries: number }>(`
+        SELECT type,
+          (SELECT COUNT(*) FROM deliveries WHERE event_id = events.id) AS deliveries
+        FROM events WHERE resource_id = ? ORDER BY seq`)
+      .all(resourceId);
+    for (const { deliveries } of rows) assert.is(deliveries, 1);
+    return rows.map(({ type }) => type.replace('functions.', ''));
+  } finally {
+    db.close();
+  }
+}
+
+async function startOne(app: Booted, functionId: string) {
+  const { id } = await app.invoke(functionId);
+  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
+  const complete = async (outcome: CompleteInvocationRequest['outcome']) => {
+    const end = { leaseId, outcome, sessionStartMs: 0 };
+    return (await app.clients.runners.completeInvocation(end, app.asRunner)).accepted;
+  };
+  return { id, leaseId, complete };
+}
+
+const LIVED = ['invocations.pending', 'invocations.running'];
+
+for (const [what, outcome, told] of [
+  ['succeeds', SUCCESS, 'invocations.completed'],
+  ['fails', FAILURE, 'invocations.failed'],
+] as const) {
+  events(`an invocation that ${what}: three events, however often it is reported`, async () => {
+    await using app = await bootHeard();
+    const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
+    assert.equal(toldOf(app, id), LIVED);
+    assert.is(await complete(outcome), true);
+    await complete(outcome);
+    await complete(outcome === SUCCESS ? FAILURE : SUCCESS);
+    assert.equal(toldOf(app, id), [...LIVED, told]);
+  });
+}
+
+const REFUSED = {
+  $case: 'failure',
+  value: { code: 'BUILD_ERROR', message: 'no' },
+} as const satisfies CompleteBuildRequest['outcome'];
+
+for (const [what, isGood, told] of [
+  ['succeeds', true, 'builds.completed'],
+  ['fails', false, 'builds.failed'],
+] as const) {
+  events(`a build that ${what}: two events, however often it is reported`, async () => {
+    await using app = await bootHeard();
+    const wanted = { entrypoint: './index.ts', archiveBlobId: await app.upload('archive') };
+    const { build } = await app.clients.functions.createBuild(wanted, app.asProject);
+    const { id } = must(build, 'build');
+    const { leaseId } = must((await app.lease('BUILD'))[0], 'work');
+    const bundleBlobId = await app.upload('bundle', leaseId);
+    const manifests = [{ name: 'f', sessionConfigJson: '', paramsSchemaJson: '' }];
+    const built: CompleteBuildRequest['outcome'] = {
+      ...{ $case: 'success', value: { bundleBlobId, manifests } },
+    };
+    for (const one of isGood ? [built, built, REFUSED] : [REFUSED, REFUSED, built]) {
+      await app.clients.runners.completeBuild({ leaseId, outcome: one }, app.asRunner);
+    }
+    assert.equal(toldOf(app, id), ['builds.running', told]);
+  });
+}
+
+events('a lost lease tells the failure once, and the late result nothing', async () => {
+  await using app = await bootHeard();
+  const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
+  app.clock.advance(15_001);
+  const told = [...LIVED, 'invocations.failed'];
+  await until(() => toldOf(app, id).length === told.length);
+  assert.is(await complete(SUCCESS), false);
+  assert.equal(toldOf(app, id), told);
+});
+
+events('a new instance of the runner ends what the old one held: one event', async () => {
+  await using app = await bootHeard();
+  const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
+  const register = () =>
+    app.clients.runners.registerRunner({ ...HOLDER, instanceId: 'second' }, app.asRunner);
+  await register();
+  await register();
+  assert.is(await complete(FAILURE), false);
+  assert.equal(toldOf(app, id), [...LIVED, 'invocations.failed']);
+});
+
+events('one that waited too long has not run: it says so, once', async () => {
+  await using app = await bootHeard();
+  const { id } = await app.invoke(await app.publish({ name: 'f' }));
+  app.clock.advance(3_600_001);
+  await until(() => toldOf(app, id).length === 2);
+  app.clock.advance(3_600_001);
+  assert.equal(await app.lease('INVOCATION'), []);
+  assert.equal(toldOf(app, id), ['invocations.pending', 'invocations.failed']);
+});
+
+events('a start of core in between repeats nothing and forgets nothing', async () => {
+  await using app = await bootHeard();
+  const functionId = await app.publish({ name: 'f' });
+  const [running, ended] = [await startOne(app, functionId), await startOne(app, functionId)];
+  await ended.complete(SUCCESS);
+  const waiting = await app.invoke(functionId);
+  await app.core.close();
+
+  const config = readCoreConfig({ TABERN_DATA: app.dir, TABERN_API_KEY: KEY });
+  const log = openLog({ role: 'core', level: 'silent' });
+  await using core = await startCore(config, log, { now: app.clock.now });
+  const { runners } = core.clients;
+  for (const { leaseId } of [running, ended]) {
+    const end = { leaseId, outcome: SUCCESS, sessionStartMs: 0 };
+    for (let n = 0; n < 2; n += 1) await runners.completeInvocation(end, app.asRunner);
+  }
+  const told = [...LIVED, 'invocations.completed'];
+  for (const { id } of [running, ended]) assert.equal(toldOf(app, id), told);
+  assert.equal(toldOf(app, waiting.id), ['invocations.pending']);
+  const lease = { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 0 } as const;
+  const { work } = await runners.leaseWork(lease, app.asRunner);
+  const leaseIds = work.map(({ leaseId }) => leaseId);
+  for (let n = 0; n < 2; n += 1) await runners.renewLeases({ ...HOLDER, leaseIds }, app.asRunner);
+  assert.equal(toldOf(app, waiting.id), LIVED);
+});
+
+events.run();

@@ -1,0 +1,182 @@
+/** The command as a process: what it prints, and how it ends. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { tempDirectory } from '../../support/temp.ts';
+
+const test = suite('gateway/cli/bin');
+const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
+const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
+/** Of each process, on a machine that is busy. */
+const LIMIT_MS = 60_000;
+
+type Ended = { code: number | null; out: string; err: string };
+
+function start(command: readonly string[], env: Record<string, string> = {}, cwd = '/') {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(command[0] ?? '', command.slice(1), { cwd, env: { PATH, HOME, ...env } });
+  const said = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    said.out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    said.err += text;
+  });
+  const ended: Promise<Ended> = once(child, 'close', {
+    signal: AbortSignal.timeout(LIMIT_MS),
+  }).then(([code]) => ({ code, ...said }));
+  return { child, said, ended };
+}
+
+const tabern = (argv: string[], env?: Record<string, string>) =>
+  start([process.execPath, BIN, ...argv], env);
+
+async function saidOn(run: ReturnType<typeof start>, pattern: RegExp): Promise<void> {
+  const until = Date.now() + LIMIT_MS;
+  while (!pattern.test(run.said.out)) {
+    if (Date.now() > until || run.child.exitCode !== null) throw new Error(run.said.err);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test('version and help end well, an unknown command does not', async () => {
+  const version = await tabern(['version']).ended;
+  assert.is(version.code, 0);
+  assert.match(version.out, /^\d+\.\d+\.\d+\n$/);
+  const help = await tabern(['--help']).ended;
+  assert.is(help.code, 0);
+  for (const name of ['serve', 'core', 'gateway', 'runner', 'publish', 'invoke', 'logs']) {
+    assert.match(help.out, new RegExp(`^ +${name} `, 'm'));
+  }
+  assert.is((await tabern(['brew']).ended).code, 2);
+  assert.is((await tabern(['publish']).ended).code, 2);
+});
+
+test('a wrong setting ends serve with 2 and one line that names it', async () => {
+  await using data = tempDirectory();
+  const wrong = { TABERN_DATA: data.path, TABERN_PORT: 'http' };
+  const { code, out, err } = await tabern(['serve'], wrong).ended;
+  assert.is(code, 2);
+  assert.is(out, '');
+  assert.match(err, /^tabern: TABERN_PORT must be a whole number[^\n]*\n$/);
+  const key = { TABERN_DATA: data.path, TABERN_API_KEY: 'short' };
+  assert.match((await tabern(['core'], key).ended).err, /^tabern: TABERN_API_KEY must/);
+});
+
+test('core alone shows the key until it is used, and runs once', async () => {
+  await using data = tempDirectory();
+  const env = { TABERN_DATA: join(data.path, 'data') };
+  const first = tabern(['core'], env);
+  await saidOn(first, /API key +svc_\S{50,}/);
+  const second = await tabern(['core'], env).ended;
+  assert.is(second.code, 75);
+  assert.match(second.err, /another tabern runs/);
+  first.child.kill('SIGTERM');
+  assert.is((await first.ended).code, 0);
+  const again = tabern(['core'], env);
+  await saidOn(again, /API key +svc_\S{50,}/);
+  again.child.kill('SIGINT');
+  const { code, out } = await again.ended;
+  assert.is(code, 0);
+  assert.is(out, first.said.out, 'nobody has used it');
+});
+
+test('a preset key is never printed', async () => {
+  await using data = tempDirectory();
+  const key = 'a-key-that-the-operator-chose';
+  const run = tabern(['core'], { TABERN_DATA: data.path, TABERN_API_KEY: key });
+  await saidOn(run, /the one you set/);
+  run.child.kill('SIGTERM');
+  const { code, out, err } = await run.ended;
+  assert.is(code, 0);
+  assert.not.ok((out + err).includes(key));
+});
+
+test('gateway alone serves what core answers, over the socket', async () => {
+  await using data = tempDirectory();
+  const key = 'a-key-that-the-operator-chose';
+  const env = { TABERN_DATA: data.path, TABERN_PORT: '0', TABERN_API_KEY: key };
+  const core = tabern(['core'], env);
+  await saidOn(core, /the one you set/);
+  const gateway = tabern(['gateway'], env);
+  await saidOn(gateway, /^http:\/\/127\.0\.0\.1:\d+\n/);
+  const url = gateway.said.out.trim();
+  const answer = await fetch(`${url}/v1/projects`, { headers: { 'x-svc-api-key': key } });
+  assert.is(answer.status, 200);
+  assert.is(((await answer.json()) as unknown[]).length, 1);
+  const wrong = await fetch(`${url}/v1/projects`, { headers: { 'x-svc-api-key': `${key}x` } });
+  assert.is(wrong.status, 401);
+  assert.is((await fetch(`${url}/healthz`)).status, 200);
+
+  core.child.kill('SIGTERM');
+  await core.ended;
+  const gone = await fetch(`${url}/v1/projects`, { headers: { 'x-svc-api-key': key } });
+  assert.is(gone.status, 503);
+  assert.not.match(await gone.text(), /core\.sock/);
+  assert.is((await fetch(`${url}/healthz`)).status, 503);
+  gateway.child.kill('SIGTERM');
+  assert.is((await gateway.ended).code, 0);
+});
+
+test('a taken port ends serve with 69', async () => {
+  await using data = tempDirectory();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const env = { TABERN_DATA: data.path, TABERN_PORT: String(port) };
+  const { code, err } = await tabern(['serve'], env).ended;
+  taken.close();
+  assert.is(code, 69);
+  assert.match(err, /is in use: stop what uses it or set TABERN_PORT/);
+});
+
+test('a key made while the port was taken is shown by the next start, and works', async () => {
+  await using data = tempDirectory();
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const env = { TABERN_DATA: data.path, TABERN_PORT: String(port) };
+  const { code, out } = await tabern(['serve'], env).ended;
+  taken.close();
+  assert.equal({ code, out }, { code: 69, out: '' });
+  const run = tabern(['serve'], { ...env, TABERN_PORT: '0' });
+  await saidOn(run, /API key +svc_\S{50,}/);
+  const [, url] = /base URL +(\S+)/.exec(run.said.out) ?? [];
+  const [, key = ''] = /API key +(\S+)/.exec(run.said.out) ?? [];
+  const headers = { 'x-svc-api-key': key };
+  const answer = await fetch(`${url}/v1/projects`, { headers });
+  run.child.kill('SIGTERM');
+  assert.is(answer.status, 200);
+  assert.is((await run.ended).code, 0);
+});
+
+/** The machine's own Node, where it has one: too old for TypeScript on the machines we know. */
+const OWN_NODE = { PATH: '/usr/local/bin:/usr/bin:/bin' };
+const launcher = (argv: string[], env: Record<string, string>, cwd: string) =>
+  start(['/usr/bin/env', 'node', LAUNCHER, ...argv], env, cwd);
+
+test('the launcher works from any directory, and under a Node that is too old', async () => {
+  await using data = tempDirectory();
+  const { out } = await start([process.execPath, LAUNCHER, 'version'], {}, data.path).ended;
+  assert.match(out, /^\d+\.\d+\.\d+\n$/);
+  const own = await launcher(['brew'], OWN_NODE, data.path).ended;
+  if (own.code === 127) return;
+  assert.is(own.code, 2);
+  assert.match(own.err, /unknown command 'brew'/);
+});
+
+test('the launcher passes signals on and ends as its child did', async () => {
+  await using data = tempDirectory();
+  const { code } = await launcher(['version'], OWN_NODE, data.path).ended;
+  if (code === 127) return;
+  const run = launcher(['core'], { ...OWN_NODE, TABERN_DATA: data.path }, data.path);
+  await saidOn(run, /tabern is ready/);
+  run.child.kill('SIGTERM');
+  assert.is((await run.ended).code, 0);
+});
+
+test.run();

@@ -1,0 +1,149 @@
+/** TLS by certificate files: links say https and wss, a session is reached, files are reread. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect, type TLSSocket } from 'node:tls';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WebSocket, WebSocketServer } from 'ws';
+import { gatewayConfig } from '../../../gateway/config.ts';
+import { type ServerTimes, startGateway } from '../../../gateway/main.ts';
+import { ConfigError } from '../../../proto/common/env.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import { boot, HOLDER, KEY } from '../../core/boot.ts';
+import { errorOf } from '../../support/fault.ts';
+import { until } from '../../support/poll.ts';
+import { authority, type Certificate } from '../../support/servers/certificates.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const test = suite('gateway/http/tls');
+
+async function openSecure(publicUrl?: string, times?: ServerTimes) {
+  await using cleanup = new AsyncDisposableStack();
+  const dir = cleanup.use(tempDirectory());
+  const app = cleanup.use(await boot());
+  const ca = await authority();
+  const [certFile, keyFile] = [join(dir.path, 'cert.pem'), join(dir.path, 'key.pem')];
+  const write = ({ cert, key }: Certificate) => {
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key);
+  };
+  write(await ca.issue());
+  const files = { TABERN_TLS_CERT_FILE: certFile, TABERN_TLS_KEY_FILE: keyFile };
+  const address = publicUrl === undefined ? {} : { TABERN_PUBLIC_URL: publicUrl };
+  const gateway = await startGateway(gatewayConfig({ TABERN_PORT: '0', ...files, ...address }), {
+    clients: app.clients,
+    ...(times && { times }),
+    gatewayToken: String(app.asGateway.metadata?.['authorization']).slice('Bearer '.length),
+    log: openLog({ role: 'test', level: 'silent' }),
+    handOver: () => {
+      throw new Error('a connection over TLS was handed over');
+    },
+  });
+  cleanup.use(gateway);
+  const post = async (path: string): Promise<Record<string, string>> => {
+    const headers = { 'x-svc-api-key': KEY };
+    const sent = httpsRequest(`${gateway.url}${path}`, { method: 'POST', ca: ca.cert, headers });
+    sent.end();
+    const [answer] = await once(sent, 'response');
+    return JSON.parse(await text(answer));
+  };
+  /** The certificate that a new connection is shown. */
+  const shown = async (): Promise<string> => {
+    const { port } = new URL(gateway.url);
+    const socket: TLSSocket = connect({ port: Number(port), host: '127.0.0.1', ca: ca.cert });
+    await once(socket, 'secureConnect');
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    return fingerprint256;
+  };
+  const kept = cleanup.move();
+  return {
+    ...{ app, ca, dir: dir.path, write, gateway, post, shown },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+test('links are https and wss, and a client reaches its session through them', async () => {
+  await using secure = await openSecure();
+  const { app, ca, gateway, post } = secure;
+  assert.match(gateway.url, /^https:\/\/127\.0\.0\.1:\d+$/);
+  assert.ok((await post('/v1/contexts'))['uploadUrl']?.startsWith(`${gateway.url}/v1/contexts/`));
+  const path = join(secure.dir, 'door.sock');
+  const door = createServer().listen(path);
+  const sockets = new WebSocketServer({ server: door });
+  sockets.on('connection', (socket) => socket.on('message', (said) => socket.send(`${said}!`)));
+  await app.clients.runners.registerRunner({ ...HOLDER, address: `unix:${path}` }, app.asRunner);
+  const creating = post('/v1/sessions');
+  const { leaseId } = must((await app.lease('SESSION', 25_000))[0], 'a session');
+  const startMs = app.clock.now();
+  await app.clients.runners.startSession({ leaseId, startMs }, app.asRunner);
+  const { connectUrl = '' } = await creating;
+  assert.ok(connectUrl.startsWith(`${gateway.url.replace('https', 'wss')}/connect?`), connectUrl);
+  const client = new WebSocket(connectUrl, { ca: ca.cert });
+  await once(client, 'open');
+  client.send('hello');
+  assert.is(String((await once(client, 'message'))[0]), 'hello!');
+  client.close();
+  await once(client, 'close');
+  for (const one of sockets.clients) one.terminate();
+  door.close();
+});
+
+test('TABERN_PUBLIC_URL wins over the address that was used', async () => {
+  await using secure = await openSecure('http://tabern.example/api');
+  const { uploadUrl = '' } = await secure.post('/v1/contexts');
+  assert.ok(uploadUrl.startsWith('http://tabern.example/api/v1/contexts/'), uploadUrl);
+});
+
+test('SIGHUP reads the files again; what does not fit leaves the old pair', async () => {
+  await using secure = await openSecure();
+  const first = await secure.shown();
+  const next = await secure.ca.issue();
+  secure.write(next);
+  assert.is(await secure.shown(), first, 'not before it is asked');
+  process.emit('SIGHUP');
+  await until(async () => (await secure.shown()) !== first);
+  const second = await secure.shown();
+  secure.write({ ...(await secure.ca.issue()), key: next.key });
+  process.emit('SIGHUP');
+  assert.is(await secure.shown(), second);
+});
+
+test('who speaks plain http is cut, and others are served', async () => {
+  await using secure = await openSecure();
+  const plain = fetch(secure.gateway.url.replace('https', 'http'));
+  assert.ok(await errorOf(plain));
+  assert.ok((await secure.post('/v1/contexts'))['id']);
+});
+
+test('who connects and says nothing is cut, before TLS as after it', async () => {
+  const times = { headersMs: 300, idleMs: 600_000, checkMs: 50 };
+  await using secure = await openSecure(undefined, times);
+  const silent = connectPlain(Number(new URL(secure.gateway.url).port), '127.0.0.1');
+  silent.on('error', () => undefined).resume();
+  await until(() => silent.closed);
+});
+
+test('files that are missing, alone or no pair stop the start', async () => {
+  await using secure = await openSecure();
+  const one = { TABERN_TLS_CERT_FILE: '/nowhere/cert.pem' };
+  assert.throws(
+    () => gatewayConfig(one),
+    (error: unknown) => error instanceof ConfigError,
+  );
+  const config = gatewayConfig({ ...one, TABERN_TLS_KEY_FILE: '/nowhere', TABERN_PORT: '0' });
+  const parts = {
+    ...{ clients: secure.app.clients, gatewayToken: 't' },
+    log: openLog({ role: 'test', level: 'silent' }),
+  };
+  const error = await errorOf(startGateway(config, parts));
+  assert.match(String(error), 'TABERN_TLS_CERT_FILE: cannot read /nowhere/cert.pem');
+});
+
+test.run();

@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { forTracing, keepRunner, runnerEnv } from '../../../gateway/process/runner-process.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { until } from '../../support/poll.ts';
+
+const test = suite('gateway/process/runner-process');
+const log = openLog({ role: 'test', level: 'silent' });
+
+/** What node runs in place of a runner: `script`, with the file that it may write to as argv[1]. */
+async function keep(script: string) {
+  const directory = await mkdtemp(join(tmpdir(), 'tabern-child-'));
+  const file = join(directory, 'said');
+  const runner = keepRunner({ PATH: '/bin' }, log, ['-e', script, file]);
+  const said = async (text: string) => {
+    let now = '';
+    const isSaid = async () => {
+      now = await readFile(file, 'utf8').catch(() => '');
+      return now === text;
+    };
+    await until(isSaid).catch(() => assert.unreachable(`it said ${now}, not ${text}`));
+  };
+  return {
+    runner,
+    said,
+    async [Symbol.asyncDispose]() {
+      await runner.close();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+const SAY = "const say = (text) => require('node:fs').appendFileSync(process.argv[1], text);";
+
+test('a runner that dies is started again', async () => {
+  await using kept = await keep(`${SAY} say('x'); process.exit(1);`);
+  await kept.said('xxx');
+});
+
+test('a runner that refuses is not started again, and its code is told', async () => {
+  for (const code of [2, 78]) {
+    await using kept = await keep(`${SAY} say('x'); process.exit(${code});`);
+    assert.is(await kept.runner.refused, code);
+    await kept.said('x');
+  }
+});
+
+test('close asks the runner to end and waits for it', async () => {
+  const script = `${SAY}
+    process.on('SIGTERM', () => setTimeout(() => { say('!'); process.exit(0); }, 50));
+    process.on('disconnect', () => say('?'));
+    say('up');`;
+  await using kept = await keep(script);
+  await kept.said('up');
+  await kept.runner.close();
+  await kept.said('up!');
+});
+
+test('a runner sees its part of the environment and no key of the operator', () => {
+  const env = {
+    PATH: '/bin',
+    HOME: '/root',
+    npm_execpath: '/npm',
+    TABERN_DATA: '/srv',
+    TABERN_CHROME: '/chrome',
+    TABERN_API_KEY: 'a key',
+    TABERN_API_KEY_FILE: '/key',
+    TABERN_GATEWAY_TOKEN: 'a token',
+    AWS_SECRET_ACCESS_KEY: 'a secret',
+    NODE_OPTIONS: '--inspect',
+  };
+  const { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME } = env;
+  assert.equal(runnerEnv(env), { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME });
+});
+
+test('where spans are made it gets what makes them, and where they go', () => {
+  const env = {
+    NODE_OPTIONS: '--inspect --import ./tracing.js',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    AWS_SECRET_ACCESS_KEY: 'a secret',
+  };
+  assert.equal(forTracing(env, ['--require', './more.cjs', '--inspect-brk']), {
+    words: ['--import', './tracing.js', '--require', './more.cjs'],
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
+  });
+  assert.equal(forTracing({}, []), { words: [], env: {} });
+});
+
+/** Says where its door is; answers what is handed over with what was said first, then dies. */
+const DOOR = `process.send({ type: 'door', address: 'unix:/door' });
+  process.on('message', ({ said }, socket) => {
+    socket.end('taken: ' + Buffer.from(said, 'base64'), () => process.kill(process.pid, 'SIGKILL'));
+  });`;
+
+test('a connection goes to the runner that has the door, and to no other', async () => {
+  await using kept = await keep(DOOR);
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: '127.0.0.1' });
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  const said = () => Buffer.from('first');
+  assert.not.ok(kept.runner.handOver('unix:/other', socket, said));
+  await until(() => kept.runner.handOver('unix:/door', socket, said));
+  let text = '';
+  for await (const part of client) text += part;
+  assert.is(text, 'taken: first');
+  // node waits for ever for the sockets of a child that was killed, when it counts them as its own
+  const closed = once(server, 'close');
+  server.close();
+  await closed;
+});
+
+test.run();

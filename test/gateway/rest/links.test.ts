@@ -1,0 +1,56 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { absoluteLinks } from '../../../gateway/rest/links.ts';
+import { type Links, operationsOf, readContract } from '../../../gateway/rest/operations.ts';
+import { Session } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
+import { ask, openDoor } from '../sessions/runner.ts';
+
+const test = suite('gateway/rest/links');
+
+const BASE = 'https://tabern.example/sub';
+
+test('links are found in fields, in messages below and in lists', () => {
+  const pages: Links = new Map([['viewUrl', 'websocket']]);
+  const links: Links = new Map<string, 'link' | Links>([
+    ['url', 'link'],
+    ['pages', pages],
+  ]);
+  const answer = { url: '/a?b', viewUrl: '/kept', pages: [{ viewUrl: '/v?t' }, { viewUrl: '' }] };
+  assert.equal(absoluteLinks(answer, links, BASE), {
+    url: `${BASE}/a?b`,
+    viewUrl: '/kept',
+    pages: [{ viewUrl: 'wss://tabern.example/sub/v?t' }, { viewUrl: '' }],
+  });
+  assert.equal(absoluteLinks([{ url: '/a' }, {}], links, 'http://h'), [{ url: 'http://h/a' }, {}]);
+  assert.is(absoluteLinks(null, links, BASE), null);
+});
+
+test('only answers with links are looked through', () => {
+  const operations = operationsOf(readContract());
+  const linked = operations.filter(({ links }) => links).map(({ method }) => method.name);
+  for (const name of ['CreateContext', 'GetContextDownload', 'CreateSession', 'ListSessions']) {
+    assert.ok(linked.includes(name), name);
+  }
+  for (const name of ['GetContext', 'InvokeFunction', 'ListSessionLogs']) {
+    assert.not.ok(linked.includes(name), name);
+  }
+});
+
+test('a session that runs shows where this client reaches it, an ended one nothing', async () => {
+  const live = { connectUrl: '/connect?signingKey=k', seleniumRemoteUrl: '/webdriver' };
+  await using door = await openDoor({
+    sessions: {
+      getSession: async ({ id }) => ({ session: Session.fromPartial(id === 'live' ? live : {}) }),
+    },
+  });
+  const { host } = new URL(door.url);
+  const [running, ended] = await Promise.all(
+    ['live', 'ended'].map(async (id) => (await ask(door.url, 'GET', `/v1/sessions/${id}`)).json),
+  );
+  const { connectUrl, seleniumRemoteUrl } = running as Record<string, unknown>;
+  assert.is(connectUrl, `ws://${host}/connect?signingKey=k`);
+  assert.is(seleniumRemoteUrl, `http://${host}/webdriver`);
+  assert.not.ok('connectUrl' in (ended as object));
+});
+
+test.run();

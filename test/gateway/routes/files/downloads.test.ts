@@ -1,0 +1,165 @@
+/** Downloads over HTTP: one by its Accept, all of a session as a zip. reference.md 1.2, 1.3. */
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openPromise } from 'yauzl';
+import { tempDirectory } from '../../../support/temp.ts';
+import { ask, KEY, openDoor } from '../../sessions/runner.ts';
+import { AT, downloadsOf, SESSION, type Stored } from './files.ts';
+
+const test = suite('gateway/routes/files/downloads');
+const DOWNLOADS = `/v1/sessions/${SESSION}/downloads`;
+
+const file = (id: string, filename: string, text: string | Buffer): Stored => {
+  return { id, filename, bytes: Buffer.from(text) };
+};
+
+/** Status, headers and bytes, as a client gets them. */
+async function get(url: string, path: string, accept?: string) {
+  const headers = { 'x-svc-api-key': KEY, ...(accept === undefined ? {} : { accept }) };
+  const answer = await fetch(url + path, { headers });
+  return {
+    ...{ status: answer.status, headers: answer.headers },
+    bytes: Buffer.from(await answer.arrayBuffer()),
+  };
+}
+
+async function entriesOf(zip: Buffer): Promise<[string, string][]> {
+  await using dir = tempDirectory();
+  const path = join(dir.path, 'zip');
+  writeFileSync(path, zip);
+  const found: [string, string][] = [];
+  const opened = await openPromise(path, { autoClose: false });
+  for await (const entry of opened.eachEntry()) {
+    const bytes = await buffer(await opened.openReadStreamPromise(entry));
+    found.push([entry.fileName, createHash('sha256').update(bytes).digest('hex')]);
+  }
+  opened.close();
+  return found;
+}
+
+const hash = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+test('Accept decides between what is known of a download and its bytes', async () => {
+  await using door = await openDoor(downloadsOf([file('d', 'a "b" 漢.txt', 'hello')]));
+  for (const accept of [undefined, '*/*', 'application/json', 'text/html']) {
+    const { status, headers, bytes } = await get(door.url, '/v1/downloads/d', accept);
+    assert.is(status, 200);
+    assert.match(headers.get('content-type') ?? '', 'application/json');
+    assert.equal(JSON.parse(bytes.toString()), {
+      ...{ id: 'd', sessionId: SESSION, filename: 'a "b" 漢.txt', mimeType: 'text/plain', size: 5 },
+      ...{ checksum: 'c'.repeat(64), createdAt: AT.toISOString() },
+    });
+  }
+  const { status, headers, bytes } = await get(
+    door.url,
+    '/v1/downloads/d',
+    'application/octet-stream, */*;q=0.1',
+  );
+  assert.is(status, 200);
+  assert.is(bytes.toString(), 'hello');
+  assert.is(headers.get('content-type'), 'application/octet-stream');
+  assert.is(headers.get('content-length'), '5');
+  assert.is(
+    headers.get('content-disposition'),
+    `attachment; filename="a \\"b\\" ?.txt"; filename*=UTF-8''a%20%22b%22%20%E6%BC%A2.txt`,
+  );
+  const missing = await get(door.url, '/v1/downloads/x', 'application/octet-stream');
+  assert.is(missing.status, 404);
+});
+
+test('a session without downloads is a zip of 22 bytes', async () => {
+  await using door = await openDoor(downloadsOf([]));
+  const { status, headers, bytes } = await get(door.url, DOWNLOADS, 'application/zip');
+  assert.is(status, 200);
+  assert.is(headers.get('content-type'), 'application/zip');
+  assert.is(headers.get('content-length'), '22');
+  assert.is(bytes.toString('hex'), `504b0506${'00'.repeat(18)}`);
+  const disposition = `attachment; filename="${SESSION}.zip"`;
+  assert.is(headers.get('content-disposition'), disposition);
+  assert.equal(await entriesOf(bytes), []);
+});
+
+test('the zip has every file once, with the time before its ending', async () => {
+  const large = Buffer.alloc(3_000_000, 'large');
+  const files = [file('1', 'a.txt', 'one'), file('2', 'a.txt', 'two'), file('3', 'tar.gz', large)];
+  const many = Array.from({ length: 150 }, (_, n) => file(`m${n}`, `m${n}`, `text ${n}`));
+  await using door = await openDoor(
+    downloadsOf([...files, file('4', 'empty', ''), file('5', 'C:x.txt', 'drive'), ...many]),
+  );
+  const { headers, bytes } = await get(door.url, DOWNLOADS);
+  assert.is(headers.get('content-length'), String(bytes.length));
+  const found = await entriesOf(bytes);
+  const ms = AT.getTime();
+  assert.equal(found.slice(0, 5), [
+    [`a-${ms}.txt`, hash('one')],
+    [`a-${ms + 1}.txt`, hash('two')],
+    [`tar-${ms}.gz`, hash(large)],
+    [`empty-${ms}`, hash('')],
+    [`C_x-${ms}.txt`, hash('drive')],
+  ]);
+  assert.is(found.length, 155);
+  assert.equal(found.at(-1), [`m149-${ms}`, hash('text 149')]);
+});
+
+test('a zip whose file cannot be read is cut off, and the door lives on', async () => {
+  const handlers = downloadsOf([file('1', 'a', 'text')]);
+  await using door = await openDoor({
+    ...handlers,
+    blobs: {
+      async *readBlob() {
+        yield { chunk: Buffer.from('te') };
+        throw new Error('the disk is gone');
+      },
+    },
+  });
+  const failed = await get(door.url, DOWNLOADS).then(
+    () => false,
+    () => true,
+  );
+  assert.is(failed, true);
+  assert.is((await ask(door.url, 'GET', '/healthz')).status, 200);
+});
+
+test('an unknown session is a 404, and a wrong method a 405', async () => {
+  await using door = await openDoor(downloadsOf([]));
+  const other = DOWNLOADS.replace(/1$/, '2').replace('0001/', '0002/');
+  assert.is((await get(door.url, other)).status, 404);
+  const { status, headers } = await ask(door.url, 'PUT', DOWNLOADS);
+  assert.is(status, 405);
+  assert.match(String(headers['allow']), /DELETE.*GET/);
+});
+
+test('filters are read strictly, times with an unencoded plus too', async () => {
+  const asked: (Date | undefined)[] = [];
+  await using door = await openDoor({
+    downloads: {
+      async listDownloads({ createdAfter, limit = 0, offset = 0 }) {
+        asked.push(createdAfter);
+        return { downloads: [], total: 0, limit, offset };
+      },
+    },
+  });
+  const list = async (query: string) => {
+    const { status, json } = await ask(door.url, 'GET', `/v1/downloads?sessionId=x&${query}`);
+    return [status, (json as { message?: string }).message];
+  };
+  for (const time of ['2026-05-03T12:53:37.151Z', '2026-05-03T14:53:37.151+02:00']) {
+    assert.equal(await list(`createdAfter=${time}`), [200, undefined]);
+    assert.equal(await list(`createdAfter=${encodeURIComponent(time)}`), [200, undefined]);
+  }
+  assert.equal(asked, [AT, AT, AT, AT]);
+  for (const time of [
+    ...['', 'yesterday', '2026-13-03T12:53:37Z', '2026-05-03', '1700000000000'],
+    ...['0000-12-31T23:59:59Z', '9999-12-31T23:59:59-00:01'],
+  ]) {
+    const said = '`createdAfter` must be a date and time such as 2026-05-03T12:53:37Z.';
+    assert.equal(await list(`createdAfter=${time}`), [400, said], time);
+  }
+  assert.equal(await list('minSize=x'), [400, '`minSize` must be a number.']);
+});
+
+test.run();

@@ -1,0 +1,77 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { HealthCheck } from '../../../proto/gen/tabern/v1/health.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import { until } from '../../support/poll.ts';
+import { ask, assertBody, openDoor } from '../sessions/runner.ts';
+
+const test = suite('gateway/routes/ready');
+
+const NO_KEY = { headers: { 'x-svc-api-key': [] as string[] } };
+
+/** A core with these checks, which may change; counts how often it is asked. */
+async function openChecked() {
+  const state = {
+    checks: [{ name: 'core', fault: '', warning: '' }] as HealthCheck[],
+    asked: 0,
+    isGone: false,
+  };
+  const door = await openDoor({
+    health: {
+      async checkHealth() {
+        state.asked += 1;
+        if (state.isGone) throw new Fault('CORE_UNAVAILABLE', 'connect ECONNREFUSED /a/path');
+        return { checks: state.checks };
+      },
+    },
+  });
+  const look = () => ask(door.url, 'GET', '/readyz', NO_KEY);
+  return { ...door, state, look };
+}
+
+test('/readyz needs no key, says what is well, and asks core once for all who ask', async () => {
+  await using door = await openChecked();
+  const answers = await Promise.all([door.look(), door.look(), door.look()]);
+  assert.is(door.state.asked, 1);
+  for (const { status, json } of answers) {
+    assert.is(status, 200);
+    assert.equal(json, { status: 'ready', checks: { core: 'ok' } });
+  }
+});
+
+test('what is not well is a 503 that says so; a core that is gone is one, too', async () => {
+  await using door = await openChecked();
+  const is = (message: string) =>
+    until(async () => {
+      const answer = await door.look();
+      return (answer.json as { message?: string }).message === message && answer;
+    });
+  door.state.checks = [
+    { name: 'core', fault: '', warning: '' },
+    { name: 'disk', fault: 'The disk is almost full.', warning: '' },
+    { name: 'runner', fault: 'No runner is registered.', warning: '' },
+  ];
+  const said = 'Not ready: The disk is almost full. No runner is registered.';
+  const down = await is(said);
+  assertBody(down, 'Service Unavailable', said);
+  assert.ok(Number(down.headers['retry-after']) > 0);
+  door.state.isGone = true;
+  await is('Not ready: core does not answer.');
+  door.state.isGone = false;
+  door.state.checks = [{ name: 'core', fault: '', warning: '' }];
+  assert.is(await until(async () => (await door.look()).status === 200), true);
+});
+
+test('what works, but not as it should, is degraded, and 200 all the same', async () => {
+  await using door = await openChecked();
+  const warning = 'Writes wait 350 ms for the disk (95th percentile).';
+  door.state.checks = [
+    { name: 'core', fault: '', warning: '' },
+    { name: 'disk', fault: '', warning },
+  ];
+  const { status, json } = await door.look();
+  assert.is(status, 200);
+  assert.equal(json, { status: 'degraded', checks: { core: 'ok', disk: warning } });
+});
+
+test.run();

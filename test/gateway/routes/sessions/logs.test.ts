@@ -1,0 +1,124 @@
+/** GET /v1/sessions/{id}/logs: one array, however long, no faster than it is read. */
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type {
+  ListSessionLogsRequest,
+  ListSessionLogsResponse,
+  SessionLog,
+} from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
+import { Fault, notFound } from '../../../../proto/rpc/errors.ts';
+import { until } from '../../../support/poll.ts';
+import { ask, KEY, openDoor } from '../../sessions/runner.ts';
+
+const test = suite('gateway/routes/sessions/logs');
+const ID = '018f0000-0000-7000-8000-000000000000';
+const PATH = `/v1/sessions/${ID}/logs`;
+
+function entry(method: string, more: Partial<SessionLog> = {}): SessionLog {
+  return {
+    ...{ method, pageId: 0, sessionId: ID, timestamp: 5, frameId: undefined, loaderId: undefined },
+    ...{ request: { timestamp: 5, params: {}, rawBody: '{}' }, response: undefined },
+    ...more,
+  };
+}
+
+/** A log in so many pages, and what was asked for of it. */
+function pagesOf(pages: readonly SessionLog[][]) {
+  const asked: (number | undefined)[] = [];
+  return {
+    asked,
+    sessions: {
+      async listSessionLogs(wanted: ListSessionLogsRequest): Promise<ListSessionLogsResponse> {
+        asked.push(wanted.from);
+        const from = wanted.from ?? 0;
+        const next = from + 1 < pages.length ? from + 1 : undefined;
+        return { logs: pages[from] ?? [], next };
+      },
+    },
+  };
+}
+
+test('the pages of a log are one array, each entry as the contract has it', async () => {
+  const response = { timestamp: 7, result: { deep: [1, { a: null }] }, rawBody: '{"é":1}' };
+  const full = entry('Page.navigate', { response, frameId: 'F', loaderId: 'L', pageId: 2 });
+  const { sessions, asked } = pagesOf([[full], [], [entry('Page.a'), entry('Page.b')]]);
+  await using door = await openDoor({ sessions });
+  const { status, headers, json } = await ask(door.url, 'GET', PATH);
+  assert.is(status, 200);
+  assert.is(headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(asked, [undefined, 1, 2]);
+  const bare = { pageId: 0, sessionId: ID, timestamp: 5 };
+  const request = { timestamp: 5, params: {}, rawBody: '{}' };
+  assert.equal(json, [
+    {
+      ...{ method: 'Page.navigate', pageId: 2, sessionId: ID, timestamp: 5 },
+      ...{ request, response, frameId: 'F', loaderId: 'L' },
+    },
+    { ...bare, method: 'Page.a', request },
+    { ...bare, method: 'Page.b', request },
+  ]);
+});
+
+test('a log without entries is an empty array', async () => {
+  const { sessions } = pagesOf([[], []]);
+  await using door = await openDoor({ sessions });
+  assert.equal((await ask(door.url, 'GET', PATH)).json, []);
+});
+
+test('what core refuses is told as always, and so is a parameter that is none', async () => {
+  const sessions = {
+    async listSessionLogs(): Promise<never> {
+      throw notFound('Session', ID);
+    },
+  };
+  await using door = await openDoor({ sessions });
+  const missing = await ask(door.url, 'GET', PATH);
+  const body = { statusCode: 404, error: 'Not Found', message: 'Session not found.' };
+  assert.equal(missing.json, body);
+  assert.is((await ask(door.url, 'GET', `${PATH}?x=1`)).status, 400);
+  assert.is((await ask(door.url, 'GET', `${PATH}?from=x`)).status, 400);
+  assert.is((await fetch(door.url + PATH)).status, 401);
+});
+
+test('a log that breaks off does not look whole', async () => {
+  let calls = 0;
+  const sessions = {
+    async listSessionLogs(): Promise<ListSessionLogsResponse> {
+      calls += 1;
+      if (calls === 1) return { logs: [entry('Page.a')], next: 1 };
+      throw new Fault('CORE_UNAVAILABLE', 'core is not there');
+    },
+  };
+  await using door = await openDoor({ sessions });
+  const headers = { 'x-svc-api-key': KEY };
+  const answer = await fetch(door.url + PATH, { headers });
+  assert.is(answer.status, 200);
+  assert.match(await answer.text().catch(String), /terminated/);
+});
+
+test('it is read no faster than the client reads, and no more once the client left', async () => {
+  const big = entry('Page.a', {
+    request: { timestamp: 1, params: {}, rawBody: 'x'.repeat(1 << 20) },
+  });
+  const { sessions, asked } = pagesOf(Array.from({ length: 500 }, () => [big]));
+  await using door = await openDoor({ sessions });
+  const request = get(door.url + PATH, { headers: { 'x-svc-api-key': KEY } });
+  const [answer] = (await once(request, 'response')) as [NodeJS.ReadableStream];
+  answer.pause();
+  let seen = -1;
+  await until(() => {
+    const isStill = asked.length === seen;
+    seen = asked.length;
+    return isStill && seen > 1;
+  });
+  assert.ok(asked.length < 50, `${asked.length} of 500 pages`);
+  request.destroy();
+  await once(request, 'close');
+  const before = asked.length;
+  assert.is((await ask(door.url, 'GET', `${PATH}?from=499`)).status, 200);
+  assert.ok(asked.length <= before + 2);
+});
+
+test.run();

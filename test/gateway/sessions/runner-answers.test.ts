@@ -1,0 +1,40 @@
+/** Answers of a runner's door hold a tenant's titles and addresses: the gateway bounds them. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { askDoor } from '../../../gateway/sessions/runner-client.ts';
+import { faultOf } from '../../support/fault.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const test = suite('gateway/sessions/runner-answers');
+const MIB = 1 << 20;
+
+/** Asks a door that answers with a list of one address of that size. */
+async function asked(bytes: number): Promise<unknown> {
+  await using dir = tempDirectory();
+  await using opened = new AsyncDisposableStack();
+  const path = join(dir.path, 'door');
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify([{ url: 'x'.repeat(bytes) }]));
+  });
+  opened.use(server);
+  server.listen(path);
+  await once(server, 'listening');
+  const place = { address: `unix:${path}`, signingKey: 'key' };
+  const { signal } = new AbortController();
+  return await askDoor(place, { method: 'GET', path: '/json/list', signal });
+}
+
+test('an answer of some MiB passes', async () => {
+  const [target] = (await asked(2 * MIB)) as [{ url: string }];
+  assert.is(target.url.length, 2 * MIB);
+});
+
+test('a longer answer is not parsed', async () => {
+  assert.is((await faultOf(asked(16 * MIB))).reason, 'BROWSER_FAILED');
+});
+
+test.run();

@@ -1,0 +1,93 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { UnresolvedName } from '../../../gateway/webhooks/ssrf-guard.ts';
+import { ask, assertBody, json, openDoor } from '../sessions/runner.ts';
+
+const test = suite('gateway/webhooks/endpoint-check');
+const MESSAGE = '`endpoint` must be a public https URL: it names a host that is not public.';
+const ANSWERS: Record<string, string[]> = {
+  'public.example': ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
+  'private.example': ['10.1.2.3'],
+  'mixed.example': ['93.184.215.14', '169.254.169.254'],
+  'mapped.example': ['::ffff:127.0.0.1'],
+};
+
+/** A core that notes which endpoints it was asked to register, and the names that were resolved. */
+async function openRegistry() {
+  const registered: (string | undefined)[] = [];
+  const resolved: string[] = [];
+  const webhook = {
+    ...{ id: 'w', projectId: 'p', endpoint: 'x', eventTypes: [], status: 'ENABLED' as const },
+    ...{ createdAt: new Date(0), updatedAt: new Date(0), secret: undefined },
+    ...{ disabledAt: undefined, disabledReason: undefined, failingSince: undefined },
+  };
+  const register = async ({ endpoint }: { endpoint?: string | undefined }) => {
+    registered.push(endpoint);
+    return { webhook };
+  };
+  const door = await openDoor(
+    { webhooks: { createWebhook: register, updateWebhook: register } },
+    async (name) => {
+      resolved.push(name);
+      const addresses = ANSWERS[name];
+      if (addresses === undefined) throw new UnresolvedName(name);
+      return addresses;
+    },
+  );
+  return { door, registered, resolved };
+}
+
+const WAYS = [
+  ['POST', '/v1/webhooks', 201],
+  ['PATCH', '/v1/webhooks/w', 200],
+] as const;
+
+test('a name with a blocked answer is refused before core is asked', async () => {
+  const { door, registered } = await openRegistry();
+  await using _ = door;
+  for (const [method, path] of WAYS) {
+    for (const host of ['private.example', 'mixed.example', 'mapped.example:8443']) {
+      const answer = await ask(door.url, method, path, json({ endpoint: `https://${host}/x` }));
+      assert.is(answer.status, 400, host);
+      assertBody(answer, 'Bad Request', MESSAGE);
+    }
+  }
+  assert.equal(registered, []);
+});
+
+test('a public name, an unresolved one, and what the text decides go to core', async () => {
+  const { door, registered, resolved } = await openRegistry();
+  await using _ = door;
+  const endpoints = [
+    'https://public.example/',
+    'https://later.example/',
+    'https://10.0.0.1/',
+    'http://private.example/',
+    'nonsense',
+  ];
+  for (const [method, path, status] of WAYS) {
+    for (const endpoint of endpoints) {
+      const answer = await ask(door.url, method, path, json({ endpoint }));
+      assert.is(answer.status, status, endpoint);
+    }
+  }
+  assert.equal(registered, [...endpoints, ...endpoints]);
+  const names = ['public.example', 'later.example'];
+  assert.equal(resolved, [...names, ...names]);
+  await ask(door.url, 'PATCH', '/v1/webhooks/w', json({ eventTypes: ['x'] }));
+  assert.is(registered.at(-1), undefined);
+  assert.is(resolved.length, 4);
+});
+
+test('nothing is resolved for a stranger', async () => {
+  const { door, registered, resolved } = await openRegistry();
+  await using _ = door;
+  for (const key of ['svc_not-a-key-of-anybody', '']) {
+    const { headers, body } = json({ endpoint: 'https://private.example/' });
+    const stranger = { headers: { ...headers, 'x-svc-api-key': key }, body };
+    assert.is((await ask(door.url, 'POST', '/v1/webhooks', stranger)).status, 401);
+  }
+  assert.equal([registered, resolved], [[], []]);
+});
+
+test.run();

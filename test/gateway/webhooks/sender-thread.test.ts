@@ -1,0 +1,157 @@
+/**
+ * The sender's thread: what its death costs, what it is not told, and what cannot hold it up. The
+ * attempts are real ones, over TLS.
+ */
+import type { Worker } from 'node:worker_threads';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { bootDispatch } from '../../support/core/dispatch.ts';
+import { until } from '../../support/poll.ts';
+import { authority } from '../../support/servers/certificates.ts';
+import { startDns } from '../../support/servers/dns.ts';
+import { dripping, flooding, startHostile } from '../../support/servers/hostile.ts';
+import type { Answer } from '../../support/servers/receiver.ts';
+
+const thread = suite('gateway/webhooks/sender-thread');
+
+thread('kill-worker: what was in flight is delivered, with the same id and bytes', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  await app.core.addWebhook(app.receiver.url);
+  for (let n = 0; n < 20; n += 1) app.core.emit({ n });
+  // The first eight hang: they are in flight when the thread dies.
+  app.receiver.script(...Array.from({ length: 8 }, () => () => {}));
+  await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
+  await until(() => app.receiver.requests.length === 8);
+  await workers[0]?.terminate();
+  await until(() => app.states().every((state) => state === 'delivered'));
+  assert.is(workers.length, 2);
+
+  const byId = Map.groupBy(app.receiver.requests, ({ headers }) => `${headers['webhook-id']}`);
+  assert.is(byId.size, 20);
+  assert.is(app.receiver.requests.length, 28, 'what was in flight came twice, nothing else did');
+  for (const [first, ...more] of byId.values()) {
+    for (const one of more) assert.equal(one.body, first?.body);
+  }
+  const interrupted = app.core.rows(`SELECT id FROM attempts WHERE outcome = 'interrupted'`);
+  assert.is(interrupted.length, 8);
+  const tries = app.core.states().map((one) => one['tries']);
+  assert.equal(new Set(tries), new Set([1]), 'the death is no try of theirs');
+});
+
+thread('delete-stops-at-once: an attempt in flight ends when its webhook is deleted', async () => {
+  await using app = await bootDispatch();
+  const [gone, stays] = [`${app.receiver.url}/gone`, `${app.receiver.url}/stays`];
+  const { id } = await app.core.addWebhook(gone);
+  await app.core.addWebhook(stays);
+  const closed: string[] = [];
+  const hang: Answer = (response, { path }) =>
+    void response.once('close', () => void closed.push(path));
+  app.receiver.script(hang, hang);
+  app.core.emit();
+  await using _ = app.start({ attemptsEndMs: 0 });
+  await until(() => app.receiver.requests.length === 2);
+  await app.core.webhooks.deleteWebhook({ id }, app.core.caller);
+  await until(() => closed.length > 0);
+  assert.equal(closed, ['/gone']);
+  const ended = () =>
+    app.core.rows('SELECT outcome, error, endpoint FROM attempts WHERE ended_at IS NOT NULL');
+  await until(() => ended().length > 0);
+  const error = 'the webhook was deleted before an answer';
+  assert.equal(ended(), [{ outcome: 'reset', error, endpoint: gone }]);
+  app.core.emit();
+  await until(() => app.receiver.requests.length === 3);
+  assert.is(app.receiver.requests.filter(({ path }) => path === '/gone').length, 1);
+});
+
+thread('kill-worker: a thread that dies again and again is started again', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  await app.core.addWebhook(app.receiver.url);
+  await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
+  for (let death = 1; death <= 3; death += 1) {
+    await until(() => workers.length === death);
+    await workers.at(-1)?.terminate();
+  }
+  app.core.emit();
+  await until(() => app.states()[0] === 'delivered');
+  assert.is(app.receiver.requests.length, 1);
+});
+
+thread('kill-worker: close does not wait for a thread that is gone', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  const sender = app.start({ onThread: (worker) => void workers.push(worker) });
+  await workers[0]?.terminate();
+  await sender.close();
+  assert.is(workers.length, 1);
+});
+
+thread('the thread has no variable of the service and no token', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  process.env['TABERN_TEST_MARK'] = 'must stay here';
+  await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
+  const told: unknown[] = [];
+  workers[0]?.on('message', (message) => told.push(message));
+  await until(() => told.length > 0);
+  assert.equal(told[0], { kind: 'claim', id: 0, max: 64 });
+  delete process.env['TABERN_TEST_MARK'];
+});
+
+thread('slow-dns-isolation: names whose server is silent hold up no other name', async () => {
+  await using app = await bootDispatch();
+  await using dns = await startDns((name) =>
+    name.startsWith('silent') ? undefined : ['127.0.0.1'],
+  );
+  const port = new URL(app.receiver.url).port;
+  for (let n = 0; n < 3; n += 1) await app.core.addWebhook(`https://silent${n}.example.com/`);
+  for (let n = 0; n < 8; n += 1) app.core.emit({ n });
+  await using _ = app.start({ dnsServers: [dns.server], attemptsEndMs: 0 });
+  await until(() => app.core.rows('SELECT id FROM attempts').length === 24);
+  await until(() => new Set(dns.asked).size === 3);
+  await app.core.addWebhook(`https://hook.example.com:${port}/`);
+  app.core.emit({ n: 'well' });
+  await app.receiver.received(({ headers }) => headers.host?.startsWith('hook.') === true);
+  const ended = app.core.rows('SELECT id, outcome FROM attempts WHERE ended_at IS NOT NULL');
+  assert.ok(ended.length <= 1, 'all others wait for their names');
+});
+
+thread('slow-dns-isolation: a name whose server is silent is a failure in the end', async () => {
+  await using app = await bootDispatch();
+  await using dns = await startDns(() => undefined);
+  await app.core.addWebhook('https://silent.example.com/');
+  app.core.emit();
+  await using _ = app.start({ dnsServers: [dns.server] });
+  await until(() => app.core.states()[0]?.['tries'] === 1);
+  const [attempt] = app.core.rows('SELECT outcome, error FROM attempts');
+  assert.equal(attempt, { outcome: 'dns', error: 'the name did not resolve' });
+});
+
+thread('hang-drip-infinite-gzip: hostile endpoints all at once do not end the thread', async () => {
+  await using app = await bootDispatch();
+  const ca = await authority();
+  const tls = await ca.issue();
+  await using drip = await startHostile(dripping('HTTP/1.1 200 OK\r\n', 'x: y\r\n'), tls);
+  await using flood = await startHostile(
+    flooding('HTTP/1.1 200 OK\r\n\r\n', 'x'.repeat(9_999)),
+    tls,
+  );
+  await using hints = await startHostile(flooding('', 'HTTP/1.1 103 Hints\r\n\r\n'), tls);
+  await using garbage = await startHostile(flooding('', '\0'.repeat(9_999)), tls);
+  const workers: Worker[] = [];
+  await using _ = app.start({
+    ca: ca.cert,
+    onThread: (worker) => void workers.push(worker),
+    budget: { wholeMs: 2_000, answerMs: 500, bodyMs: 200 },
+  });
+  for (const { url } of [drip, flood, hints, garbage]) await app.core.addWebhook(url);
+  for (let n = 0; n < 8; n += 1) app.core.emit({ n });
+  await until(() => {
+    const [row] = app.core.rows('SELECT COUNT(*) AS n FROM attempts WHERE ended_at IS NOT NULL');
+    return row?.['n'] === 32;
+  });
+  assert.is(workers.length, 1);
+});
+
+thread.run();

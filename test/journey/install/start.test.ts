@@ -1,0 +1,109 @@
+/** `npm start` as an operator runs it: what it prints works, and each way to end it ends all. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import { equal, is, match, ok } from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { ended, invoke, publish } from '../../support/clients/functions.ts';
+import { shell } from '../../support/clients/journey.ts';
+import { until } from '../../support/poll.ts';
+import { freePort } from '../../support/port.ts';
+import { familyOf, processesNaming, signalAll } from '../../support/service/processes.ts';
+import { endService, startService } from '../../support/service/serve.ts';
+import { boot } from '../../support/service/stack.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+/** Of a start, and of an end that may drain for 30 s, on a machine that is busy. */
+const LIMIT_MS = 100_000;
+/** Has not ended when the service is asked to, and ends long before a drain does. */
+const SLOW = {
+  'package.json': '{"name":"slow","version":"1.0.0","private":true,"type":"module"}',
+  'index.ts': `import { defineFn } from 'tabern';
+defineFn('slow', () => new Promise((resolve) => setTimeout(() => resolve('whole'), 3_000)));
+`,
+};
+const start = suite('start');
+
+start('the printed line works, and a SIGTERM for npm alone ends the whole service', async () => {
+  await using dir = tempDirectory();
+  const dataDir = join(dir.path, 'data');
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, TABERN_DATA: dataDir, TABERN_PORT: '0' };
+  const npm = spawn('npm', ['start'], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'ignore'] });
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => signalAll(processesNaming(dataDir), 'SIGKILL'));
+  let printed = '';
+  npm.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+  });
+  const line = await until(() => /^ {2}(TABERN_API_KEY=.* try)$/m.exec(printed)?.[1], LIMIT_MS);
+  const [, url = ''] = must(/TABERN_BASE_URL=(\S+)/.exec(line), 'the address');
+  is((await fetch(`${url}/readyz`)).status, 200, 'not printed before it is ready');
+
+  const tried = await shell(['sh', '-c', line], { cwd: ROOT, env: {} });
+  is(tried.code, 0, tried.stderr);
+  const [title, liveView = ''] = tried.stdout.split('\n');
+  is(title, 'tabern works');
+  ok(liveView.startsWith(`${url}/`), liveView);
+  const apiKey = must(/TABERN_API_KEY=(\S+)/.exec(line)?.[1], 'the key');
+  const [session] = await until(async () => {
+    const answer = await fetch(`${url}/v1/sessions`, { headers: { 'x-svc-api-key': apiKey } });
+    const all = (await answer.json()) as { status: string; endReason?: string }[];
+    return all.every(({ status }) => status !== 'RUNNING') && all;
+  }, LIMIT_MS);
+  is(`${session?.status} ${session?.endReason}`, 'COMPLETED the session was released');
+
+  const refused = await shell(['sh', '-c', `${line} example.org`], { cwd: ROOT, env: {} });
+  is(refused.code, 2);
+  match(refused.stderr, /must be a whole URL/);
+
+  npm.kill('SIGTERM');
+  await once(npm, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });
+  await until(() => processesNaming(dataDir).length === 0, LIMIT_MS);
+});
+
+start('a first start that nobody saw is no lost key: it is shown until it is used', async () => {
+  await using dir = tempDirectory();
+  const env = { TABERN_DATA: join(dir.path, 'data'), TABERN_PORT: String(await freePort()) };
+  const keyShown = async (
+    then = async (_url: string, _key: string): Promise<void> => undefined,
+  ) => {
+    const service = await startService(env);
+    try {
+      const says = /^ {2}base URL|^http:/m;
+      await until(() => says.test(service.output()), LIMIT_MS);
+      const key = /API key +(svc_\S+)/.exec(service.output())?.[1];
+      if (key !== undefined) await then(service.url, key);
+      return key;
+    } finally {
+      await endService(service, 'SIGTERM', LIMIT_MS);
+    }
+  };
+  const key = must(await keyShown(), 'a key at the first start');
+  const use = async (url: string, apiKey: string) => {
+    const answer = await fetch(`${url}/v1/projects`, { headers: { 'x-svc-api-key': apiKey } });
+    is(answer.status, 200);
+  };
+  is(await keyShown(use), key, 'again, and then it is used');
+  is(await keyShown(), undefined);
+});
+
+start('Ctrl-C, which a terminal sends to the whole group, lets what runs finish', async () => {
+  await using stack = await boot();
+  const { slow } = await publish(stack, SLOW);
+  const { id } = await invoke(stack, must(slow, 'slow'));
+  const path = `/v1/functions/invocations/${id}`;
+  await until(async () => (await stack.call(path))['status'] === 'RUNNING', LIMIT_MS);
+  const [service, ...others] = familyOf(stack.pid);
+  const inGroup = others.filter(({ group }) => group === must(service, 'service').group);
+  signalAll(inGroup, 'SIGINT');
+  await stack.kill('SIGINT');
+  await stack.restart();
+  const { status, results, cause } = await ended(stack, id);
+  equal({ status, results, cause }, { status: 'COMPLETED', results: 'whole', cause: undefined });
+});
+
+start.run();

@@ -1,0 +1,103 @@
+/**
+ * A project that takes every place it can get, with work that does not end, beside another one:
+ * the other's session, invocation and build begin as if it were alone.
+ */
+import { suite } from 'uvu';
+import { equal, is } from 'uvu/assert';
+import {
+  type Build,
+  ended,
+  type Invocation,
+  invoke,
+  publish,
+} from '../../support/clients/functions.ts';
+import { keyOfNewProject } from '../../support/clients/second-tenant.ts';
+import { until } from '../../support/poll.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+
+const journey = suite('journey/operations/places');
+
+const PLACES = { TABERN_SESSIONS_MAX: '2', TABERN_INVOCATIONS_MAX: '2', TABERN_BUILDS_MAX: '2' };
+/** What the first project wants of each kind: more than there are places. */
+const WANTED = 3;
+const MANIFEST = '{"name":"held","version":"1.0.0","private":true,"type":"module"}';
+const NEVER = 'new Promise((resolve) => setTimeout(resolve, 900_000))';
+const HELD = {
+  'package.json': MANIFEST,
+  'index.ts': `import { defineFn } from 'tabern';\ndefineFn('held', () => ${NEVER});\n`,
+};
+/** Its bundle does not finish loading; two minutes end it. */
+const HELD_BUILD = { 'package.json': MANIFEST, 'index.ts': `await ${NEVER};\n` };
+
+type Tenant = Pick<Stack, 'call' | 'projectId' | 'logs'>;
+type One = { id: string; status: string };
+
+async function newTenant(stack: Stack): Promise<Tenant> {
+  const headers = { 'x-svc-api-key': await keyOfNewProject(stack.dataDir) };
+  const call: Stack['call'] = (path, init) => stack.call(path, { ...init, headers });
+  const [project] = await call<One[]>('/v1/projects');
+  return { call, projectId: project?.id ?? '', logs: stack.logs };
+}
+
+/** Resolves when all that was asked for is there and some of it runs. */
+const filled = (list: () => Promise<One[]>) =>
+  until(async () => {
+    const all = await list();
+    return all.length === WANTED && all.some(({ status }) => status === 'RUNNING');
+  });
+
+const statuses = async (list: () => Promise<One[]>) =>
+  (await list()).map(({ status }) => status).sort();
+
+const KEPT = ['PENDING', 'PENDING', 'RUNNING'];
+const many = Array.from({ length: WANTED });
+
+journey('who takes every place for invocations leaves one to a project that has none', async () => {
+  await using stack = await boot({ env: PLACES });
+  const other = await newTenant(stack);
+  const { held = '' } = await publish(stack, HELD);
+  const { trivial = '' } = await publish(other);
+  const invocations = await Promise.all(many.map(() => invoke(stack, held)));
+  const path = ({ id }: One) => `/v1/functions/invocations/${id}`;
+  const list = () => Promise.all(invocations.map((one) => stack.call<Invocation>(path(one))));
+  await filled(list);
+  const { id } = await invoke(other, trivial);
+  is((await ended(other, id)).status, 'COMPLETED');
+  equal(await statuses(list), KEPT);
+  const cancel = (one: One) => stack.fetch(`${path(one)}/cancel`, { method: 'POST' });
+  await Promise.all(invocations.map(cancel));
+});
+
+journey('who takes every place for sessions leaves one to a project that has none', async () => {
+  await using stack = await boot({ env: PLACES });
+  const other = await newTenant(stack);
+  // a create is answered when its browser has started, or after 25 s
+  const creating = many.map(() => stack.call('/v1/sessions', { json: { keepAlive: true } }));
+  const list = () => stack.call<One[]>('/v1/sessions');
+  await filled(list);
+  const { id } = await other.call<One>('/v1/sessions', { json: { keepAlive: true } });
+  const begun = async () => {
+    const { status } = await other.call<One>(`/v1/sessions/${id}`);
+    return status !== 'PENDING' && status;
+  };
+  is(await until(begun), 'RUNNING');
+  equal(await statuses(list), KEPT);
+  const release = (one: One) =>
+    stack.call(`/v1/sessions/${one.id}`, { json: { status: 'REQUEST_RELEASE' } });
+  await Promise.all((await list()).map(release));
+  await Promise.all(creating);
+});
+
+journey('who takes every place for builds leaves one to a project that has none', async () => {
+  await using stack = await boot({ env: PLACES });
+  const other = await newTenant(stack);
+  const building = many.map(() => publish(stack, HELD_BUILD).catch(() => {}));
+  const list = async () => (await stack.call<{ data: Build[] }>('/v1/functions/builds')).data;
+  await filled(list);
+  await publish(other);
+  equal(await statuses(list), KEPT);
+  await stack.kill(); // no end of a build is waited for
+  await Promise.all(building);
+});
+
+journey.run();

@@ -1,0 +1,236 @@
+/**
+ * A login that survives: through real Chromes, a real site and the public interface. Each test says
+ * what must be there in the next session, and what must not.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { suite } from 'uvu';
+import { equal, is, match, ok } from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { ended, type Invocation, publish } from '../../support/clients/functions.ts';
+import { type LoginSite, loginProject, startLogin } from '../../support/clients/login.ts';
+import { until } from '../../support/poll.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+
+const journey = suite('journey/sessions/context');
+
+type Scene = AsyncDisposable & {
+  stack: Stack;
+  site: LoginSite;
+  contextId: string;
+  login: string;
+  visit: string;
+};
+
+async function openScene(): Promise<Scene> {
+  await using cleanup = new AsyncDisposableStack();
+  const site = cleanup.use(await startLogin());
+  const stack = cleanup.use(await boot());
+  const { id: contextId } = await stack.call<{ id: string }>('/v1/contexts', { json: {} });
+  const { login = '', visit = '' } = await publish(stack, loginProject(contextId));
+  const kept = cleanup.move();
+  const dispose = () => kept.disposeAsync();
+  return { stack, site, contextId, login, visit, [Symbol.asyncDispose]: dispose };
+}
+
+type Go = { path: string; persist?: boolean; next?: unknown; timeout?: number };
+
+function start(scene: Scene, { path, persist, next, timeout }: Go): Promise<Invocation> {
+  const { stack, site, contextId, login, visit } = scene;
+  const context = { id: contextId, persist: persist ?? false };
+  const sessionCreateParams = {
+    ...(persist === undefined ? {} : { browserSettings: { context } }),
+    ...(timeout === undefined ? {} : { timeout }),
+  };
+  const json = { params: { url: site.url + path, next }, sessionCreateParams };
+  return stack.call(`/v1/functions/${persist === undefined ? login : visit}/invoke`, { json });
+}
+
+async function go(scene: Scene, wanted: Go): Promise<unknown> {
+  const { id } = await start(scene, wanted);
+  const { status, results, cause } = await ended(scene.stack, id);
+  is(status, 'COMPLETED', `${JSON.stringify(cause)}\n${scene.stack.logs()}`);
+  return results;
+}
+
+async function warnings({ stack }: Scene, id: string): Promise<string[]> {
+  type Logs = { logs: { message: string; level: string }[] };
+  const { logs } = await stack.call<Logs>(`/v1/functions/invocations/${id}/logs`);
+  return logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
+}
+
+/** Once its handler has said that it was there. */
+async function visited({ stack }: Scene, id: string): Promise<void> {
+  const path = `/v1/functions/invocations/${id}/logs`;
+  await until(async () => (await stack.call(path))['total'] === 1);
+}
+
+function loggedIn({ site }: Scene) {
+  const { local, tab, indexed } = site.secrets;
+  return { cookie: true, session: true, local, tab, indexed };
+}
+
+const OUT = { cookie: false, session: false, local: null, tab: null, indexed: null };
+
+journey('a login by sessionConfig is there for the next, by sessionCreateParams', async () => {
+  await using scene = await openScene();
+  equal(await go(scene, { path: '/', persist: false }), OUT);
+  await go(scene, { path: '/login' });
+  equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
+  // what a session without persist changes is gone with it
+  equal(await go(scene, { path: '/logout', persist: false }), {
+    ...loggedIn(scene),
+    ...out(),
+  });
+  equal(await go(scene, { path: '/', persist: true }), loggedIn(scene));
+  await scene.stack.restart();
+  equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
+  await until(() => !hasProfile(scene)); // an invocation is told to be over before its Chrome goes
+  expectSealed(scene);
+  await expectForeign(scene);
+});
+
+/** What /logout answers with: it still got the cookies. */
+function out() {
+  return { local: null, tab: null, indexed: null };
+}
+
+/** While a session has its context open. */
+function hasProfile({ stack }: Scene): boolean {
+  const run = join(stack.dataDir, 'run');
+  const ofRunners = readdirSync(run).map((name) => join(run, name));
+  return ofRunners.some((dir) => readdirSync(dir).some((name) => name.startsWith('context-')));
+}
+
+/** Neither a file nor its name tells a secret. */
+function expectSealed({ stack, site }: Scene): void {
+  const files = readdirSync(stack.dataDir, { recursive: true, withFileTypes: true });
+  const blobs = files.filter((file) => file.isFile() && /blobs/.test(file.parentPath));
+  ok(blobs.length > 0);
+  const bytes = blobs.map((file) => readFileSync(join(file.parentPath, file.name), 'latin1'));
+  ok(bytes.some((text) => text.startsWith('TBCX\x01')));
+  for (const file of files.filter((one) => one.isFile() && !/cache/.test(one.parentPath))) {
+    const text = readFileSync(join(file.parentPath, file.name), 'latin1');
+    // results of invocations stand in the database: they are what the handler gave back
+    const mayTell = /^tabern\.db/.test(file.name);
+    for (const [name, secret] of Object.entries(site.secrets)) {
+      if (mayTell && name !== 'cookie' && name !== 'session') continue;
+      is(text.includes(secret), false, `${name} in ${file.name}`);
+    }
+  }
+}
+
+/** A key of another project reads, uses and deletes nothing of it. */
+async function expectForeign({ stack, contextId }: Scene): Promise<void> {
+  const key = `svc_other_${crypto.randomUUID()}`;
+  const project = crypto.randomUUID();
+  using db = new DatabaseSync(join(stack.dataDir, 'tabern.db'), { timeout: 5_000 });
+  db.prepare(`INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
+    VALUES (?, 'other', 900, 5, 0, 0)`).run(project);
+  db.prepare("INSERT INTO queues (kind, project_id, cap) VALUES ('invocation', ?, 5)").run(project);
+  db.prepare("INSERT INTO queues (kind, project_id, cap) VALUES ('build', ?, 2)").run(project);
+  db.prepare(`INSERT INTO api_keys (hash, project_id, public_id, created_at)
+    VALUES (?, ?, NULL, 0)`).run(createHash('sha256').update(key).digest(), project);
+  const headers = { 'x-svc-api-key': key };
+  const path = `/v1/contexts/${contextId}`;
+  equal(await stack.call('/v1/contexts', { headers }).then(({ data }) => data), []);
+  for (const [method, at] of [
+    ['GET', path],
+    ['PUT', path],
+    ['DELETE', path],
+    ['GET', `${path}/download`],
+  ]) {
+    const answer = await stack.fetch(must(at, 'path'), { method: must(method, 'method'), headers });
+    is(answer.status, 404, `${method} ${at}`);
+  }
+  const { trivial } = await publish({ ...stack, projectId: project, call: keyed(stack, headers) });
+  const json = { sessionCreateParams: { browserSettings: { context: { id: contextId } } } };
+  const used = await stack.fetch(`/v1/functions/${trivial}/invoke`, { headers, json });
+  is(used.status, 404);
+  is((await stack.fetch(path)).status, 200);
+}
+
+function keyed(stack: Stack, headers: Record<string, string>): Stack['call'] {
+  return (path, init) => stack.call(path, { ...init, headers });
+}
+
+journey('what a handler did is saved though it throws or runs out of time', async () => {
+  await using scene = await openScene();
+  const thrown = await start(scene, { path: '/login', next: 'throw' });
+  is((await ended(scene.stack, thrown.id)).cause?.code, 'WORKLOAD_ERROR');
+  equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
+  const hung = await start(scene, { path: '/logout', persist: true, next: 'hang', timeout: 60 });
+  is((await ended(scene.stack, hung.id, 240_000)).cause?.code, 'TIMED_OUT');
+  equal(await go(scene, { path: '/', persist: false }), OUT);
+  for (const { id } of [thrown, hung]) equal(await warnings(scene, id), []);
+});
+
+journey('two sessions at once both run; the last save wins and says so', async () => {
+  await using scene = await openScene();
+  const slow = await start(scene, { path: '/login', next: 'gate' });
+  await visited(scene, slow.id);
+  const quick = await start(scene, { path: '/', persist: true });
+  equal((await ended(scene.stack, quick.id)).results, OUT);
+  scene.site.open();
+  is((await ended(scene.stack, slow.id)).status, 'COMPLETED');
+  equal(await warnings(scene, quick.id), []);
+  match((await warnings(scene, slow.id)).join(), /another session saved this context/);
+  equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
+});
+
+journey('a context deleted under a session lets it run and drops its save', async () => {
+  await using scene = await openScene();
+  const { stack, contextId } = scene;
+  const { id } = await start(scene, { path: '/login', next: 'gate' });
+  await visited(scene, id);
+  const deleted = await stack.fetch(`/v1/contexts/${contextId}`, { method: 'DELETE' });
+  is(deleted.status, 204);
+  scene.site.open();
+  is((await ended(stack, id)).status, 'COMPLETED');
+  match((await warnings(scene, id)).join(), /was not saved: it was deleted meanwhile/);
+  const again = await stack.fetch(`/v1/functions/${scene.login}/invoke`, { json: {} });
+  is(again.status, 404);
+  const blobs = readdirSync(join(stack.dataDir, 'blobs'), { recursive: true, withFileTypes: true });
+  const heads = blobs
+    .filter((file) => file.isFile())
+    .map((file) => readFileSync(join(file.parentPath, file.name)).toString('latin1', 0, 4));
+  is(heads.includes('TBCX'), false);
+});
+
+journey('a runner killed in the middle of a save leaves the old content whole', async () => {
+  await using scene = await openScene();
+  const { stack } = scene;
+  await go(scene, { path: '/login' });
+  const { id } = await start(scene, { path: '/logout', persist: true, next: 'gate' });
+  await visited(scene, id);
+  const runner = await stack.runnerPid();
+  // a service that stands still takes no save: the runner has begun one when its file is there,
+  // and cannot end it
+  process.kill(stack.pid, 'SIGSTOP');
+  try {
+    scene.site.open();
+    await until(() => isSaving(join(stack.dataDir, 'run')));
+    process.kill(runner, 'SIGKILL');
+  } finally {
+    process.kill(stack.pid, 'SIGCONT');
+  }
+  const { status, cause } = await ended(stack, id);
+  is(status, 'FAILED');
+  is(cause?.code, 'INTERNAL_ERROR');
+  equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
+});
+
+/** The sealed file appears when Chrome has closed. */
+function isSaving(runDir: string): boolean {
+  try {
+    const names = readdirSync(runDir, { recursive: true });
+    return names.some((name) => String(name).endsWith('/saved'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // a directory went
+    throw error;
+  }
+}
+
+journey.run();

@@ -1,0 +1,114 @@
+/** A browser that takes too much memory ends with its own session, and says so; others live on. */
+import { once } from 'node:events';
+import { chromium } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WebSocket } from 'ws';
+import { must } from '../../../proto/common/must.ts';
+import { ended, invoke, publish } from '../../support/clients/functions.ts';
+import { until } from '../../support/poll.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+
+const test = suite('journey/sessions/memory');
+const LIMIT_MIB = 768;
+const LOSS = `the browser was lost: it used more than ${LIMIT_MIB} MiB of memory`;
+const env = { TABERN_BROWSER_MEMORY_MB: String(LIMIT_MIB) };
+
+type Session = { id: string; status: string; connectUrl: string };
+type Entry = { method: string; request: { rawBody: string } };
+
+/** In a page: takes so many MiB in parts of 16, each of which is written to. */
+const take = (mib: number): string => `(async () => {
+  globalThis.kept = [];
+  for (let taken = 0; taken < ${mib}; taken += 16) {
+    kept.push(new Uint8Array(16 << 20).fill(1));
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  return kept.length * 16;
+})()`;
+
+/** Tells its page to evaluate an expression. */
+const HUNGRY = `import { defineFn } from 'tabern';
+defineFn('hungry', async (ctx, { expression }) => {
+  const socket = new WebSocket(ctx.session.connectUrl);
+  const waiting = new Map();
+  const ask = (method, params, sessionId) => new Promise((resolve, reject) => {
+    const id = waiting.size + 1;
+    waiting.set(id, { resolve, reject });
+    socket.send(JSON.stringify({ id, method, params, sessionId }));
+  });
+  socket.onmessage = ({ data }) => {
+    const { id, result } = JSON.parse(data);
+    waiting.get(id)?.resolve(result);
+  };
+  socket.onclose = ({ code, reason }) => {
+    for (const { reject } of waiting.values()) reject(new Error(code + ' ' + reason));
+  };
+  await new Promise((resolve) => { socket.onopen = resolve; });
+  const { targetInfos } = await ask('Target.getTargets', {});
+  const { targetId } = targetInfos.find(({ type }) => type === 'page');
+  const { sessionId } = await ask('Target.attachToTarget', { targetId, flatten: true });
+  const wanted = { expression, awaitPromise: true, returnByValue: true };
+  return (await ask('Runtime.evaluate', wanted, sessionId)).result.value;
+});
+`;
+const PROJECT = {
+  'package.json': '{"name":"hungry","version":"1.0.0","private":true,"type":"module"}',
+  'index.ts': HUNGRY,
+};
+
+/** A new session, driven by one client and watched by another. */
+async function visit(stack: Stack) {
+  const json = { keepAlive: true };
+  const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json });
+  const witness = new WebSocket(connectUrl);
+  const closed = once(witness, 'close').then(([code, reason]) => `${code} ${reason}`);
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = must(browser.contexts()[0]?.pages()[0], 'the default page');
+  const evaluate = (expression: string) => page.evaluate<unknown>(expression);
+  const read = () => stack.call<Session>(`/v1/sessions/${id}`);
+  return { id, closed, evaluate, read, [Symbol.asyncDispose]: () => browser.close() };
+}
+
+test('a session ends ERROR by it, and says so to all; its neighbour lives on', async () => {
+  await using stack = await boot({ env });
+  await using hungry = await visit(stack);
+  await using modest = await visit(stack);
+  assert.is(await modest.evaluate(take(128)), 128);
+  hungry.evaluate(take(8 * LIMIT_MIB)).catch(() => undefined); // never answered
+  assert.is(await hungry.closed, `1011 ${LOSS}`);
+  const status = await until(async () => {
+    const one = await hungry.read();
+    return one.status !== 'RUNNING' && one.status;
+  });
+  assert.is(status, 'ERROR');
+  const entries = await stack.call<Entry[]>(`/v1/sessions/${hungry.id}/logs`);
+  assert.ok(
+    entries.some(({ request }) => request.rawBody.includes(LOSS)),
+    JSON.stringify(entries),
+  );
+  assert.is(await modest.evaluate('kept.length * 16'), 128);
+  assert.is((await modest.read()).status, 'RUNNING');
+});
+
+test('an invocation fails by it as by its own fault; a modest one gives its value', async () => {
+  await using stack = await boot({ env });
+  const { hungry = '' } = await publish(stack, PROJECT);
+  const run = async (mib: number) => {
+    const { id } = await invoke(stack, hungry, { expression: take(mib) });
+    return await ended(stack, id);
+  };
+  const lost = await run(8 * LIMIT_MIB);
+  assert.is(lost.cause?.code, 'WORKLOAD_ERROR');
+  assert.ok(lost.cause?.message?.startsWith(`${LOSS}: `), lost.cause?.message);
+  assert.is((await run(128)).results, 128);
+});
+
+test('0 is no limit', async () => {
+  await using stack = await boot({ env: { TABERN_BROWSER_MEMORY_MB: '0' } });
+  await using greedy = await visit(stack);
+  assert.is(await greedy.evaluate(take(LIMIT_MIB)), LIMIT_MIB);
+  assert.is((await greedy.read()).status, 'RUNNING');
+});
+
+test.run();

@@ -1,0 +1,151 @@
+/**
+ * What a session's creator may ask of its browser, over REST and seen from inside a page; and what
+ * cannot be had here, said in the session's log.
+ */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { suite } from 'uvu';
+import { equal, is, match, not, ok } from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { until } from '../../support/poll.ts';
+import { selfSigned } from '../../support/servers/certificates.ts';
+import { startHttpProxy } from '../../support/servers/proxies.ts';
+import { startSite } from '../../support/servers/site.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const journey = suite('journey/sessions/settings');
+const LOCAL = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' };
+
+type Session = { id: string; connectUrl: string; proxyBytes: number; status: string };
+type Driven = { session: Session; page: Page; browser: Browser };
+
+async function drive(stack: Stack, json: object): Promise<Driven> {
+  const session = await stack.call<Session>('/v1/sessions', { json });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = must(browser.contexts()[0]?.pages()[0], 'the default page');
+  return { session, page, browser };
+}
+
+/** Its warnings, once it has some. */
+async function warningsOf(stack: Stack, { id }: Session): Promise<string[]> {
+  type Entry = { method: string; request: { params: { message?: string } } };
+  return await until(async () => {
+    const logs = await stack.call<Entry[]>(`/v1/sessions/${id}/logs`);
+    const found = logs.filter(({ method }) => method === 'Tabern.warning');
+    return found.length > 0 && found.map(({ request }) => String(request.params.message));
+  });
+}
+
+async function ended(stack: Stack, { id }: Session): Promise<Session> {
+  await stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
+  return await until(async () => {
+    const session = await stack.call<Session>(`/v1/sessions/${id}`);
+    return session.status === 'COMPLETED' && session;
+  });
+}
+
+journey('viewport, engine and domains are as asked for', async () => {
+  await using site = await startSite();
+  await using stack = await boot({ env: LOCAL });
+  for (const engine of ['chromium', 'headless-shell']) {
+    const viewport = { width: 1000, height: 600 };
+    const allowedDomains = ['127.0.0.1'];
+    const { session, page } = await drive(stack, {
+      browserSettings: { engine, viewport, allowedDomains },
+    });
+    equal(await page.evaluate('[innerWidth, innerHeight]'), [1000, 600], engine);
+    is(await page.evaluate("'chrome' in window"), engine === 'chromium');
+    await page.goto(site.url);
+    is(await page.title(), 'The inn');
+    const outside = site.url.replace('127.0.0.1', 'localhost');
+    match(String(await page.goto(outside).catch(String)), /BLOCKED_BY_CLIENT/);
+    await ended(stack, session);
+  }
+});
+
+journey('any certificate will do when asked for, and only then', async () => {
+  const server = createServer(await selfSigned(), (_, to) => void to.end('<title>signed</title>'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  try {
+    await using stack = await boot({ env: LOCAL });
+    const strict = await drive(stack, {});
+    match(String(await strict.page.goto(url).catch(String)), /ERR_CERT/);
+    const lax = await drive(stack, { browserSettings: { ignoreCertificateErrors: true } });
+    await lax.page.goto(url);
+    is(await lax.page.title(), 'signed');
+    await Promise.all([strict, lax].map(({ session }) => ended(stack, session)));
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+journey('an own proxy carries what its pattern names; a managed one is counted', async () => {
+  await using site = await startSite();
+  const sitePort = Number(new URL(site.url).port);
+  await using mine = await startHttpProxy(sitePort, { username: 'me', password: 'secret' });
+  await using pool = await startHttpProxy(sitePort);
+  await using stack = await boot({ env: { ...LOCAL, TABERN_PROXY: `http://${pool.address}` } });
+  const server = `http://${mine.address}`;
+  const { session, page } = await drive(stack, {
+    proxies: [
+      { type: 'external', server, username: 'me', password: 'secret', domainPattern: '^far\\.' },
+      { type: 'none', domainPattern: '^127\\.' },
+      { type: 'browserbase' },
+    ],
+  });
+  await page.goto('http://far.test/a');
+  await page.goto(site.url);
+  await page.goto('http://managed.test/b');
+  match(await page.content(), /through the proxy/);
+  equal(
+    mine.asked.filter((line) => line.endsWith('/a')),
+    ['GET http://far.test/a'],
+  );
+  ok(pool.asked.includes('GET http://managed.test/b'));
+  ok(site.visits.includes('/'));
+  ok((await ended(stack, session)).proxyBytes > 0);
+  not.match(stack.logs(), /secret/);
+});
+
+journey('a filter list blocks its hosts, and the rest loads', async () => {
+  await using site = await startSite();
+  await using dir = tempDirectory();
+  const list = join(dir.path, 'list.txt');
+  writeFileSync(list, '||localhost^');
+  await using stack = await boot({ env: { ...LOCAL, TABERN_AD_LISTS: list } });
+  const { session, page } = await drive(stack, { browserSettings: { blockAds: true } });
+  await page.goto(site.url);
+  const advert = site.url.replace('127.0.0.1', 'localhost');
+  const fetched = await page.evaluate(
+    (url) =>
+      fetch(`${url}/rooms`, { mode: 'no-cors' }).then(
+        () => 'loaded',
+        () => 'blocked',
+      ),
+    advert,
+  );
+  // over plain http the refusal is an answer of the proxy's own, and never the site's
+  ok(!site.visits.includes('/rooms'), fetched);
+  await ended(stack, session);
+});
+
+journey('what cannot be had here is a warning in the log', async () => {
+  await using stack = await boot();
+  const { session } = await drive(stack, {
+    proxies: true,
+    browserSettings: { verified: true, solveCaptchas: true, os: 'mac' },
+  });
+  const warnings = (await warningsOf(stack, session)).join('\n');
+  for (const what of [/TABERN_PROXY/, /^verified/m, /^solveCaptchas/m, /^os: .*mac/m]) {
+    match(warnings, what);
+  }
+  await ended(stack, session);
+});
+
+journey.run();

@@ -1,0 +1,83 @@
+/** Metrics: silent when off, one text of several processes when on, and a door of their own. */
+import { get } from 'node:http';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ConfigError, place } from '../../../proto/common/env.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { NO_METRICS, openMetrics, textOf } from '../../../proto/common/metrics.ts';
+import { openMetricsDoor } from '../../../proto/common/metrics-server.ts';
+
+const test = suite('proto/common/metrics');
+
+const WORK = { name: 'work_total', help: 'Work.', labels: ['kind'] };
+const listen = { host: '127.0.0.1', port: 0 };
+const log = openLog({ role: 'test', level: 'silent' });
+
+test('two processes make one text, each family once', async () => {
+  const [one, two] = [await openMetrics('one'), await openMetrics('two')];
+  one.add(WORK, { kind: 'a' });
+  two.add(WORK, { kind: 'a' }, 2);
+  two.add(WORK, { kind: 'b' });
+  const samples = await Promise.all([one.samples(), two.samples(), NO_METRICS.samples()]);
+  // As between processes.
+  const text = await textOf(JSON.parse(JSON.stringify(samples)));
+  assert.match(text, '\nwork_total{kind="a"} 3\nwork_total{kind="b"} 1\n');
+  assert.is(text.match(/# TYPE work_total counter/g)?.length, 1);
+  for (const role of ['one', 'two']) {
+    assert.match(text, `tabern_process_resident_bytes{role="${role}"} `);
+  }
+});
+
+test('a label that its family does not have is refused', async () => {
+  const metrics = await openMetrics('one');
+  assert.throws(() => metrics.add(WORK, { project: 'a' }), /project/);
+});
+
+test('the door answers GET /metrics, nothing else, and tells no error', async () => {
+  let isBroken = false;
+  const metrics = await openMetrics('one');
+  const read = async () => {
+    if (isBroken) throw new Error('a secret path');
+    return [await metrics.samples()];
+  };
+  await using door = await openMetricsDoor({ listen, read, log });
+  const answer = await fetch(door.url);
+  assert.is(answer.status, 200);
+  assert.match(String(answer.headers.get('content-type')), /^text\/plain; version=0\.0\.4/);
+  assert.match(await answer.text(), 'tabern_process_cpu_seconds{role="one"}');
+  assert.is((await fetch(new URL('/', door.url))).status, 404);
+  assert.is((await fetch(door.url, { method: 'POST' })).status, 404);
+  const refused = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' };
+  for (const [name, value] of Object.entries(refused)) {
+    assert.is((await fetch(door.url, { headers: { [name]: value } })).status, 403, name);
+  }
+  const { port } = new URL(door.url);
+  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  const headers = { host: `evil.test:${port}` };
+  get({ host: '127.0.0.1', port, path: '/metrics', headers }, (page) => {
+    page.resume();
+    resolve(page.statusCode);
+  });
+  assert.is(await promise, 403, 'a name that leads here is no name of this machine');
+  isBroken = true;
+  const broken = await fetch(door.url);
+  assert.is(broken.status, 500);
+  assert.not.match(await broken.text(), 'secret');
+});
+
+test('where to listen is host:port, or a port of loopback', () => {
+  const read = (text?: string) => place({ A: text }, 'A');
+  assert.is(read(), undefined);
+  assert.equal(read('9464'), { host: '127.0.0.1', port: 9464 });
+  assert.equal(read('0.0.0.0:1'), { host: '0.0.0.0', port: 1 });
+  assert.equal(read('[::1]:9464'), { host: '::1', port: 9464 });
+  for (const wrong of ['localhost', 'a:b', '1:70000', ':']) {
+    assert.throws(
+      () => read(wrong),
+      (error: unknown) => error instanceof ConfigError,
+      wrong,
+    );
+  }
+});
+
+test.run();

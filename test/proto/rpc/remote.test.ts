@@ -1,0 +1,130 @@
+/** What only the client over gRPC meets: a connection that breaks, and one that never was. */
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  Invocation,
+  InvocationServiceService,
+} from '../../../proto/gen/tabern/v1/invocations.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { Handlers } from '../../../proto/rpc/local.ts';
+import { ANSWER_MAX_BYTES, Channel, mount, remote } from '../../../proto/rpc/remote.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { faultOf, serving, soon } from './transports.ts';
+
+const test = suite('proto/rpc/remote');
+const REQUEST = { functionId: 'f', params: {}, sessionCreateParams: undefined };
+
+type Some = Partial<Handlers<typeof InvocationServiceService>>;
+
+/** A server, and a line to it that can be cut. */
+async function open(some: Some) {
+  const temp = tempDirectory();
+  const server = new Server({ 'grpc.max_send_message_length': ANSWER_MAX_BYTES });
+  const { invocations } = serving({ invocations: some });
+  mount(server, InvocationServiceService, invocations, () => {});
+  const behind = join(temp.path, 'behind.sock');
+  await new Promise<void>((resolve, reject) => {
+    const bound = (error: Error | null) => (error ? reject(error) : resolve());
+    server.bindAsync(`unix:${behind}`, ServerCredentials.createInsecure(), bound);
+  });
+  const sockets = new Set<Socket>();
+  const line = createServer((near) => {
+    const far = connect(behind);
+    for (const socket of [near, far]) socket.on('error', () => {});
+    near.pipe(far).pipe(near);
+    sockets.add(near).add(far);
+  });
+  const front = join(temp.path, 'front.sock');
+  await once(line.listen(front), 'listening');
+  const channel = new Channel(`unix:${front}`, credentials.createInsecure());
+  return {
+    client: remote(InvocationServiceService, channel),
+    server,
+    cut() {
+      line.close();
+      for (const socket of sockets) socket.destroy();
+    },
+    async [Symbol.asyncDispose]() {
+      channel[Symbol.dispose]();
+      this.cut();
+      server.forceShutdown();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Handlers that begin and never answer. */
+function stuck() {
+  const begun = Promise.withResolvers<void>();
+  const hang = () => {
+    begun.resolve();
+    return new Promise<never>(() => {});
+  };
+  return { handlers: { invokeFunction: hang, getInvocation: hang }, begun: begun.promise };
+}
+
+test('a result of 6 MiB is read whole, whatever it grows to on the wire', async () => {
+  const results = Array.from({ length: 3 << 20 }, () => 1); // `1,` of JSON: eleven bytes of a Value
+  const getInvocation = async () => ({ invocation: Invocation.fromPartial({ id: 'i', results }) });
+  await using line = await open({ getInvocation });
+  const { invocation } = await line.client.getInvocation({ id: 'i' });
+  assert.is((invocation?.results as number[] | undefined)?.length, results.length);
+});
+
+for (const how of ['the connection breaks', 'the server ends'] as const) {
+  const end = (line: Awaited<ReturnType<typeof open>>) =>
+    how === 'the server ends' ? line.server.forceShutdown() : line.cut();
+
+  test(`when ${how} under a call that changes something, its outcome is unknown`, async () => {
+    const { handlers, begun } = stuck();
+    await using line = await open(handlers);
+    const answer = faultOf(line.client.invokeFunction(REQUEST));
+    await soon(begun);
+    end(line);
+    const fault = await answer;
+    assert.is(fault.reason, 'OUTCOME_UNKNOWN');
+    assert.not.match(fault.message, /sock/);
+  });
+
+  test(`when ${how} under a call that reads, it may be tried again`, async () => {
+    const { handlers, begun } = stuck();
+    await using line = await open(handlers);
+    const answer = faultOf(line.client.getInvocation({ id: 'x' }));
+    await soon(begun);
+    end(line);
+    assert.is((await answer).reason, 'CORE_UNAVAILABLE');
+  });
+}
+
+test('what was never sent may be tried again', async () => {
+  await using line = await open({});
+  line.cut();
+  assert.is((await faultOf(line.client.invokeFunction(REQUEST))).reason, 'CORE_UNAVAILABLE');
+});
+
+test('what core itself refused may be tried again', async () => {
+  await using line = await open({
+    async invokeFunction() {
+      throw new Fault('CORE_UNAVAILABLE', 'The service is overloaded.');
+    },
+  });
+  const fault = await faultOf(line.client.invokeFunction(REQUEST));
+  assert.is(fault.reason, 'CORE_UNAVAILABLE');
+  assert.is(fault.message, 'The service is overloaded.');
+});
+
+test('a caller that leaves is told that it left', async () => {
+  const { handlers, begun } = stuck();
+  await using line = await open(handlers);
+  const leaving = new AbortController();
+  const answer = faultOf(line.client.invokeFunction(REQUEST, { signal: leaving.signal }));
+  await soon(begun);
+  leaving.abort();
+  assert.is((await answer).reason, 'CANCELLED');
+});
+
+test.run();

@@ -1,0 +1,83 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openSemaphore, type Semaphore } from '../../../proto/sharing/semaphore.ts';
+import { errorOf } from '../../support/fault.ts';
+
+const test = suite('proto/sharing/semaphore');
+const never = new AbortController().signal;
+
+/** Acquires for the owner and writes it down. */
+async function noted(semaphore: Semaphore, order: string[], owner: string) {
+  const turn = await semaphore.acquire(owner, never);
+  order.push(owner);
+  return turn;
+}
+
+const settled = () => new Promise(setImmediate);
+
+test('at most `max` are held; waiters acquire in order, and no newcomer before them', async () => {
+  const semaphore = openSemaphore({ max: 2, ofOwner: 2 });
+  const order: string[] = [];
+  const [first, second] = [
+    await semaphore.acquire('a', never),
+    await semaphore.acquire('b', never),
+  ];
+  const third = noted(semaphore, order, 'c');
+  const fourth = noted(semaphore, order, 'd');
+  await settled();
+  assert.equal(order, []);
+  first[Symbol.dispose]();
+  const late = noted(semaphore, order, 'e');
+  await third;
+  assert.equal(order, ['c']);
+  second[Symbol.dispose]();
+  (await fourth)[Symbol.dispose]();
+  await late;
+  assert.equal(order, ['c', 'd', 'e']);
+});
+
+test('owners that wait take turns, whoever asked more often', async () => {
+  const semaphore = openSemaphore({ max: 1, ofOwner: 1 });
+  const order: string[] = [];
+  const held = await semaphore.acquire('z', never);
+  const owners = ['a', 'a', 'a', 'b', 'c', 'b'];
+  const all = owners.map(async (owner) => {
+    (await noted(semaphore, order, owner))[Symbol.dispose]();
+  });
+  held[Symbol.dispose]();
+  await Promise.all(all);
+  assert.is(order.join(''), 'abcaba');
+});
+
+test('an owner holds no more than its share, and the rest stays free for others', async () => {
+  const semaphore = openSemaphore({ max: 2, ofOwner: 1 });
+  const order: string[] = [];
+  const first = await semaphore.acquire('a', never);
+  const more = noted(semaphore, order, 'a');
+  await noted(semaphore, order, 'b');
+  assert.equal(order, ['b']);
+  first[Symbol.dispose]();
+  await more;
+  assert.equal(order, ['b', 'a']);
+});
+
+test('a waiter that leaves takes no turn with it, and a turn is released once', async () => {
+  const semaphore = openSemaphore({ max: 1, ofOwner: 1 });
+  const held = await semaphore.acquire('a', never);
+  const leaving = new AbortController();
+  const left = errorOf(semaphore.acquire('a', leaving.signal));
+  leaving.abort(new Error('left'));
+  assert.is(((await left) as Error).message, 'left');
+  assert.is(((await errorOf(semaphore.acquire('a', leaving.signal))) as Error).message, 'left');
+  held[Symbol.dispose]();
+  held[Symbol.dispose]();
+  const order: string[] = [];
+  const next = await noted(semaphore, order, 'a');
+  const waiting = noted(semaphore, order, 'b');
+  await settled();
+  assert.equal(order, ['a']);
+  next[Symbol.dispose]();
+  await waiting;
+});
+
+test.run();

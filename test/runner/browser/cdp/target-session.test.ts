@@ -1,0 +1,112 @@
+/** Commands of our own to one page. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { must } from '../../../../proto/common/must.ts';
+import { openPages } from '../../../../runner/browser/cdp/pages.ts';
+import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
+import { openTargetSession } from '../../../../runner/browser/cdp/target-session.ts';
+import { errorOf } from '../../../support/fault.ts';
+import { openLab } from '../lab.ts';
+
+const test = suite('runner/browser/cdp/target-session');
+/** For a machine that is busy. */
+const PATIENT = { timeoutMs: 60_000, patienceMs: 60_000 };
+const REFUSAL = 'Not attached to an active page';
+
+test('no command is refused while a page goes from one site to another', async () => {
+  for (const launch of [{}, { program: '/usr/bin/chromium' }]) {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
+    const { session } = must((await openPages(lab.chrome)).active, 'the default page');
+    await session.call('Page.enable');
+    const sites = [lab.siteUrl, lab.siteUrl.replace('127.0.0.1', 'localhost')];
+    for (const url of [...sites, ...sites]) {
+      const loaded = session.once('Page.loadEventFired', PATIENT);
+      let isThere = false;
+      const going = Promise.all([session.call('Page.navigate', { url }, PATIENT), loaded]);
+      const arrive = (): void => {
+        isThere = true;
+      };
+      going.then(arrive, arrive);
+      while (!isThere) await session.call('Page.getNavigationHistory', {}, PATIENT);
+      await going;
+    }
+    const { entries } = await session.call('Page.getNavigationHistory');
+    assert.is((entries as unknown[]).length, 5); // about:blank, and all four
+  }
+});
+
+test('what Chrome refuses for another reason rejects as Chrome says', async () => {
+  await using lab = await openLab({ allow: [] });
+  const { session } = must((await openPages(lab.chrome)).active, 'the default page');
+  const answer = session.call('Page.handleJavaScriptDialog', { accept: true });
+  assert.match(String(await errorOf(answer)), /No dialog is showing/);
+});
+
+/** A page that never arrives, and what it was asked. */
+function openBetween() {
+  const asked: string[] = [];
+  let answer: (raw: Buffer) => void = () => undefined;
+  let lastId = 0;
+  const pipe: Pick<Pipe, 'claim' | 'write' | 'release' | 'newId' | 'onUnknownSession'> = {
+    newId: () => ++lastId,
+    onUnknownSession: () => () => undefined,
+    claim: (_, listener) => {
+      answer = listener;
+    },
+    write(message) {
+      const { id, method } = JSON.parse(message.toString()) as { id: number; method: string };
+      asked.push(method);
+      const said = JSON.stringify({ id, error: { message: REFUSAL } });
+      queueMicrotask(() => answer(Buffer.from(said))); // before any timer
+      return true;
+    },
+    release: () => undefined,
+  };
+  const fallSilent = (): void => {
+    answer = () => undefined;
+  };
+  return { asked, fallSilent, session: openTargetSession(pipe as Pipe, 'session') };
+}
+
+test('what is refused so without end is asked until its time is over', async () => {
+  const { asked, session } = openBetween();
+  const error = await errorOf(session.call('Page.reload', {}, { timeoutMs: 200 }));
+  assert.is(String(error), `Error: ${REFUSAL}`);
+  assert.ok(asked.length > 1);
+  await errorOf(session.call('Page.close', {}, { timeoutMs: 200 }));
+  assert.ok(asked.lastIndexOf('Page.reload') < asked.indexOf('Page.close'), asked.join());
+});
+
+test('what is not wanted any more is not asked again', async () => {
+  const { asked, session } = openBetween();
+  const wanted = new AbortController();
+  const withdrawn = errorOf(session.call('Page.reload', {}, { ...PATIENT, signal: wanted.signal }));
+  wanted.abort();
+  assert.match(String(await withdrawn), /Error: Not attached to an active page$/);
+  assert.equal(asked, ['Page.reload']);
+});
+
+test('what was refused and then gets no answer waits as long as what was not', async () => {
+  const { session, fallSilent } = openBetween();
+  const answer = errorOf(session.call('Page.reload', {}, { ...PATIENT, timeoutMs: 100 }));
+  await Promise.resolve(); // it is refused
+  fallSilent();
+  assert.match(String(await answer), /the answer to Page.reload did not come in 100 ms/);
+});
+
+test('the end of a page is told to what waits for it between two processes', async () => {
+  const { asked, session } = openBetween();
+  const waiting = errorOf(session.call('Page.reload', {}, PATIENT));
+  const event = errorOf(session.once('Page.loadEventFired', PATIENT));
+  await errorOf(session.call('Page.close', {}, { timeoutMs: 100 }));
+  session.end();
+  const before = asked.length;
+  for (const answer of [waiting, event, errorOf(session.call('Page.reload'))]) {
+    assert.match(String(await answer), /the target is gone/);
+  }
+  const { session: other } = openBetween();
+  await errorOf(other.call('Page.reload', {}, { timeoutMs: 200 })); // it would be asked by then
+  assert.is(asked.length, before);
+});
+
+test.run();

@@ -1,0 +1,151 @@
+/**
+ * Chrome's command line against the ones that the installed drivers give their own launches. A
+ * driver release that adds a switch or a feature turns this red: take it into flags.ts, or state
+ * below why it is left out.
+ */
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chromeFlags, type FlagFacts } from '../../../runner/browser/flags.ts';
+import { directory } from '../../support/runner/project.ts';
+import { openLab } from './lab.ts';
+
+const test = suite('runner/browser/flags');
+const ENGINES = {
+  chromium: '/usr/lib/chromium/chromium',
+  'headless-shell': '/usr/lib/chromium/chromium-headless-shell',
+} as const;
+const FACTS: FlagFacts = {
+  engine: { kind: 'chromium' },
+  profile: '/profile',
+  cache: '/cache',
+  proxyPort: 3128,
+  hasSandbox: true,
+  hasSmallShm: true,
+  ignoreCertificateErrors: false,
+  extension: undefined,
+};
+
+/** Of the drivers' switches and features, those that ours have not, and why. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  '--disable-client-side-phishing-detection': 'removed from Chromium',
+  '--disable-crash-reporter': '--disable-breakpad does the same in both engines',
+  '--disable-edgeupdater': 'Edge',
+  '--disable-stack-profiler': 'Windows',
+  '--disable-updater-scheduler': 'Edge',
+  '--do-not-de-elevate': 'Windows',
+  '--edge-skip-compat-layer-relaunch': 'Edge',
+  '--enable-automation': 'sets navigator.webdriver',
+  '--enable-unsafe-swiftshader': 'compiles shaders of a page outside the page sandbox',
+  '--export-tagged-pdf': 'removed from Chromium: PDFs are tagged by default',
+  '--no-sandbox': 'the sandbox stays on wherever the machine allows it',
+  '--no-service-autorun': 'Windows',
+  '--unsafely-disable-devtools-self-xss-warnings': 'no DevTools window is ever open',
+  '--use-mock-keychain': 'macOS',
+  TcpPortRandomizationWin: 'Windows',
+  msEdgeUpdateLaunchServicesPreferredVersion: 'Edge',
+  msForceBrowserSignIn: 'Edge',
+};
+
+/** Values that belong to one launch. */
+const OF_ONE_LAUNCH =
+  /^--(user-data-dir|remote-debugging-\w+|headless|window-size)\b|^about:blank$/;
+
+test("a driver's switch is on our command line, or it is stated why not", async () => {
+  const ours = namesOf(chromeFlags(FACTS));
+  for (const [driver, argv] of Object.entries(await driversArgv())) {
+    const missing = [...namesOf(argv)].filter((name) => !ours.has(name) && !(name in LEFT_OUT));
+    assert.equal(missing, [], `${driver} gives what ours does not`);
+  }
+});
+
+test('what is left out is known to a driver, and not on our command line', async () => {
+  const ours = namesOf(chromeFlags(FACTS));
+  const theirs = namesOf(Object.values(await driversArgv()).flat());
+  for (const name of Object.keys(LEFT_OUT)) {
+    assert.ok(theirs.has(name), `${name} is in no driver any more`);
+    assert.not.ok(ours.has(name), name);
+  }
+});
+
+test('no switch is given twice: Chrome takes the last one alone', () => {
+  for (const extension of [undefined, '/extension']) {
+    const names = chromeFlags({ ...FACTS, extension }).map((flag) => flag.replace(/=.*/, ''));
+    assert.equal(names.length, new Set(names).size);
+  }
+});
+
+for (const [kind, program] of Object.entries(ENGINES)) {
+  test(`page.goBack() returns to the page before it (${kind})`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], program });
+    const browser = await chromium.connectOverCDP(lab.connectUrl);
+    const page = await browser.newPage();
+    await page.goto(`${lab.siteUrl}/one`);
+    // another site: such a page is kept whole in the back/forward cache, where there is one
+    await page.goto(`${lab.siteUrl.replace('127.0.0.1', 'localhost')}/two`);
+    const response = await page.goBack({ timeout: 30_000 });
+    assert.is(response?.url(), `${lab.siteUrl}/one`);
+    assert.is(await page.title(), 'the site');
+    await browser.close();
+  });
+
+  test(`pages see a driver's pointer, scrollbars and colours (${kind})`, async () => {
+    const plain = await chromium.launch({ executablePath: program });
+    const expected = await look(await plain.newPage());
+    await plain.close();
+    await using lab = await openLab({ allow: [], program });
+    const browser = await chromium.connectOverCDP(lab.connectUrl);
+    assert.equal(await look(await browser.newPage()), expected);
+    await browser.close();
+  });
+}
+
+async function look(page: Page): Promise<unknown> {
+  await page.setContent('<div style="height: 9999px">');
+  return await page.evaluate(`({
+    hover: matchMedia('(hover: hover)').matches,
+    anyHover: matchMedia('(any-hover: hover)').matches,
+    pointer: matchMedia('(pointer: fine)').matches,
+    anyPointer: matchMedia('(any-pointer: fine)').matches,
+    gamut: matchMedia('(color-gamut: srgb)').matches,
+    scrollbar: innerWidth - document.documentElement.clientWidth,
+  })`);
+}
+
+/** Switches without their values; of features and settings each by itself. */
+function namesOf(argv: readonly string[]): Set<string> {
+  const names = argv.flatMap((flag) => {
+    const [name = '', value = ''] = flag.split(/=(.*)/s);
+    const isList = /^--(enable|disable)-features$/.test(name);
+    return isList ? value.split(',') : OF_ONE_LAUNCH.test(flag) ? [] : [name];
+  });
+  return new Set(names);
+}
+
+/** As each driver starts a browser: a program in its place writes down its words. */
+async function driversArgv(): Promise<Record<string, string[]>> {
+  await using dir = await directory({});
+  const argvOf = async (
+    name: string,
+    launch: (executablePath: string) => Promise<unknown>,
+  ): Promise<string[]> => {
+    const program = join(dir.path, name);
+    await writeFile(program, `#!/bin/sh\nprintf '%s\\n' "$@" > '${program}.argv'\n`);
+    await chmod(program, 0o755);
+    await launch(program).catch(() => undefined); // it is no browser
+    return (await readFile(`${program}.argv`, 'utf8')).trim().split('\n');
+  };
+  return {
+    Playwright: await argvOf('playwright', (executablePath) => {
+      return chromium.launch({ executablePath });
+    }),
+    Puppeteer: await argvOf('puppeteer', (executablePath) => {
+      return puppeteer.launch({ executablePath });
+    }),
+  };
+}
+
+test.run();

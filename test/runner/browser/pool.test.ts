@@ -1,0 +1,229 @@
+/**
+ * The pool hands out each Chrome once, keeps spares, and waits when all are taken. Chromes are
+ * counted, not started.
+ */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Chrome } from '../../../runner/browser/launch.ts';
+import { openChromePool, type TakeOptions } from '../../../runner/browser/pool.ts';
+import { log, until } from './lab.ts';
+
+const pool = suite('runner/browser/pool');
+
+type Made = Chrome & { profileDir: string | undefined; isGone: boolean; die(): void };
+
+/** `answers`: whether the Chrome of that number says which pages it has. */
+function factory(
+  fail: () => boolean = () => false,
+  answers: (number: number) => boolean = () => true,
+) {
+  const made: Made[] = [];
+  const launch = async (options: TakeOptions): Promise<Chrome> => {
+    if (fail()) throw new Error('cannot start');
+    const { promise: exited, resolve } = Promise.withResolvers<{ code: number; signal: null }>();
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    const chrome = {
+      id: String(made.length),
+      profileDir: options.profileDir,
+      isGone: false,
+      exited,
+      pipe: {
+        closed,
+        onEvent: () => () => {},
+        call: async () => {
+          if (!answers(Number(chrome.id))) throw new Error('not answered within 10000 ms');
+          return { targetInfos: [] };
+        },
+      },
+      /** Its processes are gone, its directory is not yet. */
+      die: close,
+      kill() {
+        chrome.isGone = true;
+        close();
+        resolve({ code: 0, signal: null });
+      },
+      async close() {
+        chrome.kill();
+      },
+    } as unknown as Made;
+    made.push(chrome);
+    return chrome;
+  };
+  return { made, launch };
+}
+
+const never = new AbortController().signal;
+
+pool('a spare that does not answer is ended, and another takes its place', async () => {
+  const { made, launch } = factory(
+    () => false,
+    (number) => number > 0,
+  );
+  const stocks = [{ engine: 'headless-shell', spares: 1 } as const];
+  const chromes = openChromePool({ launch, stocks, max: 1, log });
+  await until(() => made.length === 2, 'another spare');
+  assert.ok(made[0]?.isGone);
+  assert.is((await chromes.take({}, never)).id, '1');
+  assert.not.ok(made[1]?.isGone);
+  await chromes.close();
+});
+
+pool('a spare is ready, used once, and replaced', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 2,
+    log,
+  });
+  await until(() => made.length === 1, 'a spare');
+  const taken = await chromes.take({}, never);
+  assert.is(taken.id, '0');
+  await until(() => made.length === 2, 'another spare');
+  await taken.close();
+  assert.is((await chromes.take({}, never)).id, '1');
+  await chromes.close();
+  assert.ok(made.every(({ isGone }) => isGone));
+});
+
+pool('a session with a profile gets a Chrome of its own', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 2,
+    log,
+  });
+  await until(() => made.length === 1, 'a spare');
+  const taken = await chromes.take({ profileDir: '/profile' }, never);
+  assert.is((taken as Made).profileDir, '/profile');
+  assert.is(made[0]?.isGone, false);
+  await chromes.close();
+});
+
+pool('when all are taken, the next waits for an end, or for its signal', async () => {
+  const { launch } = factory();
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 0 }],
+    max: 1,
+    log,
+  });
+  const first = await chromes.take({}, never);
+  const impatient = new AbortController();
+  const gaveUp = chromes.take({}, impatient.signal).catch(String);
+  const second = chromes.take({}, never);
+  impatient.abort(new Error('gave up'));
+  assert.match(String(await gaveUp), /gave up/);
+  await first.close();
+  assert.is((await second).id, '1');
+  await chromes.close();
+});
+
+pool('a dead spare is replaced', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 1,
+    log,
+  });
+  await until(() => made.length === 1, 'a spare');
+  made[0]?.die();
+  await Promise.resolve(); // a tick: nobody may get it any more
+  assert.is((await chromes.take({}, never)).id, '1');
+  await until(() => made.length === 3, 'another spare');
+  await chromes.close();
+});
+
+pool('a failed start frees its slot and is not repeated at once', async () => {
+  let tries = 0;
+  let isBroken = true;
+  const { launch } = factory(() => {
+    tries += 1;
+    return isBroken;
+  });
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 1,
+    log,
+  });
+  assert.match(String(await chromes.take({}, never).catch(String)), /cannot start/);
+  assert.is(tries, 2); // the spare's and the take's
+  isBroken = false;
+  await chromes.take({}, never);
+  await chromes.close();
+});
+
+pool('whichever Chrome is up first goes to who has waited longest', async () => {
+  const { made, launch } = factory();
+  const gates: (() => void)[] = [];
+  const gated = async (options: TakeOptions): Promise<Chrome> => {
+    await new Promise<void>((resolve) => gates.push(resolve));
+    return launch(options);
+  };
+  const chromes = openChromePool({
+    launch: gated,
+    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    max: 3,
+    log,
+  });
+  assert.is(gates.length, 1, 'the spare is on its way');
+  const first = chromes.take({}, never);
+  const impatient = new AbortController();
+  const second = chromes.take({}, impatient.signal).catch(String);
+  await until(() => gates.length === 3, 'one start for each taker, and the spare');
+  gates[2]?.();
+  assert.is((await first).id, '0');
+  impatient.abort(new Error('gave up'));
+  assert.match(String(await second), /gave up/);
+  gates[0]?.();
+  gates[1]?.();
+  await until(
+    () => made.length === 3 && made.filter(({ isGone }) => isGone).length === 1,
+    'kept 1',
+  );
+  assert.is(gates.length, 3);
+  await chromes.close();
+  assert.ok(made.every(({ isGone }) => isGone));
+});
+
+pool('a closed pool hands out nothing', async () => {
+  const { made, launch } = factory();
+  const chromes = openChromePool({
+    launch,
+    stocks: [{ engine: 'headless-shell', spares: 0 }],
+    max: 1,
+    log,
+  });
+  await chromes.close();
+  assert.match(String(await chromes.take({}, never).catch(String)), /closed/);
+  assert.is(made.length, 0);
+});
+
+pool('each engine has its own spares, and what is fixed at the start makes one anew', async () => {
+  const { made, launch } = factory();
+  const wanted: TakeOptions[] = [];
+  const chromes = openChromePool({
+    launch: (options) => {
+      wanted.push(options);
+      return launch(options);
+    },
+    stocks: [
+      { engine: 'headless-shell', spares: 1 },
+      { engine: 'chromium', spares: 1 },
+    ],
+    max: 9,
+    log,
+  });
+  await until(() => made.length === 2, 'a spare of each');
+  assert.is((await chromes.take({}, never)).id, '0');
+  assert.is((await chromes.take({ engine: 'chromium' }, never)).id, '1');
+  const own = { engine: 'chromium', ignoreCertificateErrors: true } as const;
+  await chromes.take(own, never);
+  assert.ok(wanted.includes(own));
+  await chromes.close();
+});
+
+pool.run();

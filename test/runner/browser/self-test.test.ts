@@ -1,0 +1,42 @@
+/** The check of a Chrome at the runner's start sees what is drawn, not only what is computed. */
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { match } from 'uvu/assert';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { findChrome } from '../../../runner/browser/find.ts';
+import { launchChrome } from '../../../runner/browser/launch.ts';
+import { probeChrome } from '../../../runner/browser/self-test.ts';
+import { canNest } from '../../../runner/jail/backends/bwrap.ts';
+import { openEgress } from '../../../runner/jail/egress/egress-proxy.ts';
+import { openJail } from '../../../runner/jail/open.ts';
+import { errorOf } from '../../support/fault.ts';
+import { log } from './lab.ts';
+
+const NO_FONTS = '<?xml version="1.0"?><fontconfig></fontconfig>';
+
+const probe = suite('runner/browser/self-test');
+
+probe('a Chrome that draws text works, and one without a font is refused', async () => {
+  const runDir = mkdtempSync(join(tmpdir(), 'tabern-probe-'));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rm(runDir, { recursive: true, force: true }));
+  const engine = await findChrome({ cacheDir: join(runDir, 'chromium'), log, system: [] });
+  const jail = await openJail({ sandbox: 'bwrap', log });
+  const launch = async () => {
+    const egress = openEgress({ allow: cidrList([]), log });
+    const hasSandbox = await canNest(jail, log);
+    const chrome = await launchChrome({ engine, jail, hasSandbox, runDir, egress, log });
+    cleanup.defer(() => chrome.close());
+    return chrome;
+  };
+  match(await probeChrome(await launch(), log), /^HeadlessChrome\//);
+
+  writeFileSync(join(engine.home, 'fonts/fonts.conf'), NO_FONTS);
+  const error = await errorOf(launch().then((chrome) => probeChrome(chrome, log)));
+  match((error as Error).message, /draws no text|screenshot|crashed|ended/);
+});
+
+probe.run();

@@ -1,0 +1,152 @@
+/** The local server of `tabern dev`: its routes and answers are the reference's (3.6). */
+import { type IncomingMessage, request } from 'node:http';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { CliError } from '../../../runner/cli/config.ts';
+import { type DevFunctions, openDevServer } from '../../../runner/cli/dev-server.ts';
+import { errorOf } from '../../support/fault.ts';
+import { freePort } from '../../support/port.ts';
+
+const dev = suite('runner/cli/dev-server');
+const FAILURE = { message: 'no', type: 'RangeError', stackTrace: ['RangeError: no', 'at x.ts:1'] };
+
+/** Answers what the name says. */
+const FUNCTIONS: DevFunctions = {
+  problem: () => undefined,
+  has: (name) => !name.startsWith('un'),
+  async run(name, params) {
+    if (name === 'fails') return { failure: FAILURE };
+    if (name === 'throws') throw new Error('the browser could not be started');
+    if (name === 'nothing') return { json: undefined };
+    return { json: name === 'null' ? 'null' : JSON.stringify({ name, params }) };
+  },
+};
+
+async function open(functions: DevFunctions = FUNCTIONS) {
+  const where = { host: '127.0.0.1', port: await freePort() };
+  const server = await openDevServer(where, functions);
+  const post = async (name: string, body?: string) => {
+    const url = `${server.url}/v1/functions/${name}/invoke`;
+    const headers = { 'content-type': 'application/json' };
+    const sent = body === undefined ? {} : { body, headers };
+    const answer = await fetch(url, { method: 'POST', ...sent });
+    return { status: answer.status, json: await answer.json() };
+  };
+  return { ...server, where, post };
+}
+
+dev('says that it is there, to no page of another site', async () => {
+  await using server = await open();
+  const answer = await fetch(server.url);
+  assert.is(answer.headers.get('access-control-allow-origin'), null);
+  assert.equal(await answer.json(), { ok: true });
+  const asked = await fetch(`${server.url}/v1/functions/a/invoke`, { method: 'OPTIONS' });
+  assert.is(asked.status, 404);
+});
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+for (const [what, headers, status] of [
+  ['text/plain, as a page may send it', { 'content-type': 'text/plain' }, 415],
+  ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+  ['no type', {}, 415],
+  ['another site', { ...JSON_TYPE, 'sec-fetch-site': 'cross-site' }, 403],
+  ['another port of this machine', { ...JSON_TYPE, 'sec-fetch-site': 'same-site' }, 403],
+  ['a foreign origin', { ...JSON_TYPE, origin: 'https://evil.test' }, 403],
+  ['a page whose name leads here', { ...JSON_TYPE, host: 'evil.test:14113' }, 403],
+] as const) {
+  dev(`${what} runs no function`, async () => {
+    let runs = 0;
+    const run: DevFunctions['run'] = async () => {
+      runs += 1;
+      return { json: '1' };
+    };
+    await using server = await open({ ...FUNCTIONS, run });
+    const path = '/v1/functions/echo/invoke';
+    const host = `127.0.0.1:${server.where.port}`;
+    const options = { ...server.where, method: 'POST', path, headers: { host, ...headers } };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    request(options, resolve).on('error', reject).end('{}');
+    const answer = await promise;
+    answer.resume();
+    assert.equal([answer.statusCode, runs], [status, 0]);
+    assert.is(answer.headers['access-control-allow-origin'], undefined);
+  });
+}
+
+for (const [name, body, status, json] of [
+  ['echo', '{"params": {"a": 1}}', 200, { name: 'echo', params: { a: 1 } }],
+  ['a%20b', '{"params": {}, "context": {}}', 200, { name: 'a b', params: {} }],
+  ['echo', undefined, 200, { name: 'echo', params: {} }],
+  ['nothing', '{}', 200, {}],
+  ['null', '{}', 200, {}],
+  ['fails', '{}', 500, { error: FAILURE }],
+  ['throws', '{}', 500, { error: { message: 'the browser could not be started' } }],
+  ['unknown', '{}', 404, { error: { message: 'there is no function "unknown"' } }],
+  ['echo', '{', 400, { error: { message: 'the body is not JSON' } }],
+  ['echo', '[]', 400, undefined],
+  ['echo', '{"params": []}', 400, { error: { message: 'params must be an object' } }],
+  ['echo', `{"params": {"a": "${'x'.repeat(64 * 1024)}"}}`, 400, undefined],
+  ['echo', `{"context": "${'x'.repeat(128 * 1024)}"}`, 400, undefined],
+] as const) {
+  dev(`${name} of ${body?.slice(0, 40)}: ${status}`, async () => {
+    await using server = await open();
+    const answer = await server.post(name, body);
+    assert.is(answer.status, status);
+    if (json !== undefined) assert.equal(answer.json, json);
+  });
+}
+
+dev('one at a time: who comes meanwhile gets 503, who comes after is served', async () => {
+  const held = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  await using server = await open({
+    ...FUNCTIONS,
+    async run() {
+      begun.resolve();
+      await held.promise;
+      return { json: '1' };
+    },
+  });
+  const first = server.post('slow', '{}');
+  await begun.promise;
+  assert.is((await server.post('slow', '{}')).status, 503);
+  held.resolve();
+  assert.equal(await first, { status: 200, json: 1 });
+  assert.is((await server.post('slow', '{}')).status, 200);
+});
+
+dev('sources that cannot be built are 503, with what is wrong', async () => {
+  await using server = await open({ ...FUNCTIONS, problem: () => 'index.ts:3: Unexpected ";"' });
+  const answer = await server.post('echo', '{}');
+  assert.equal(answer, { status: 503, json: { error: { message: 'index.ts:3: Unexpected ";"' } } });
+});
+
+dev('a caller that leaves ends its run', async () => {
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  await using server = await open({
+    ...FUNCTIONS,
+    async run(_name, _params, signal) {
+      signal.addEventListener('abort', () => ended.resolve());
+      begun.resolve();
+      await ended.promise;
+      return { json: undefined };
+    },
+  });
+  const leaving = new AbortController();
+  const url = `${server.url}/v1/functions/slow/invoke`;
+  const call = fetch(url, { method: 'POST', signal: leaving.signal });
+  await begun.promise;
+  leaving.abort();
+  assert.is(((await errorOf(call)) as Error).name, 'AbortError');
+  await ended.promise;
+});
+
+dev('a port that is taken is said, with what to do', async () => {
+  await using server = await open();
+  const error = await errorOf(openDevServer(server.where, FUNCTIONS));
+  assert.instance(error, CliError);
+  assert.match((error as Error).message, /is taken; choose another with --port/);
+});
+
+dev.run();

@@ -1,0 +1,140 @@
+/** One download for all who need the same bytes; an entry is right or it is not there. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openBlobCache } from '../../../runner/common/blob-cache.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const test = suite('runner/common/blob-cache');
+const WEEK_MS = 7 * 24 * 3_600_000;
+const { signal } = new AbortController();
+
+/** A cache of at most 1 MiB, and core's blobs by their ids. */
+async function openCache(blobs: Record<string, Uint8Array | string>, dir = tempDirectory()) {
+  let reads = 0;
+  let held: Promise<unknown> | undefined;
+  async function* readBlob({ blobId }: { blobId: string }) {
+    reads += 1;
+    await held;
+    const bytes = Buffer.from(blobs[blobId] ?? '');
+    for (let at = 0; at < bytes.length; at += 64 << 10) {
+      yield { chunk: bytes.subarray(at, at + (64 << 10)) };
+    }
+  }
+  const cache = await openBlobCache(
+    { dir: dir.path, clients: { blobs: { readBlob } as never }, call: {}, now: Date.now },
+    {
+      ...{ what: 'a text', maxBytes: 1 << 20, timeoutMs: 60_000, ending: '.txt' },
+      isBlob: true,
+      make: async (file) => file,
+    },
+  );
+  return {
+    ...cache,
+    wanted: (blobId: string) => ({ blobId, sha256: hashOf(blobs[blobId] ?? '') }),
+    names: () => readdirSync(dir.path),
+    reads: () => reads,
+    hold: (until: Promise<unknown>) => {
+      held = until;
+    },
+    [Symbol.asyncDispose]: () => dir[Symbol.asyncDispose](),
+  };
+}
+
+function hashOf(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+const messageOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'it was had',
+    (error: Error) => error.message,
+  );
+
+test('what several need at once is downloaded once, and what is there not at all', async () => {
+  await using cache = await openCache({ one: 'text' });
+  const wanted = cache.wanted('one');
+  const paths = await Promise.all([cache.get(wanted, signal), cache.get(wanted, signal)]);
+  assert.is(paths[0], paths[1]);
+  assert.is(readFileSync(paths[0] ?? '', 'utf8'), 'text');
+  await cache.get(wanted, signal);
+  assert.is(cache.reads(), 1);
+  assert.equal(cache.names(), [`${wanted.sha256}.txt`]);
+});
+
+test('other bytes than the hash says, and too many, leave nothing', async () => {
+  await using cache = await openCache({ one: 'text', large: Buffer.alloc((1 << 20) + 1) });
+  const other = { blobId: 'one', sha256: hashOf('another') };
+  assert.match(await messageOf(cache.get(other, signal)), 'a text of other bytes than its hash');
+  assert.match(await messageOf(cache.get(cache.wanted('large'), signal)), 'of more than 1 MiB');
+  for (const sha256 of ['', '../up', hashOf('').toUpperCase()]) {
+    assert.match(await messageOf(cache.get({ blobId: 'one', sha256 }, signal)), 'without a hash');
+  }
+  assert.equal(cache.names(), []);
+  assert.ok(await cache.get(cache.wanted('one'), signal), 'a failure is not kept');
+});
+
+for (const [how, bytes] of [
+  ['of 0 bytes', ''],
+  ['of as many zeros', '\0\0\0\0'],
+  ['of other bytes', 'else'],
+] as const) {
+  test(`an entry ${how}, as a power loss leaves one, is downloaded again, once`, async () => {
+    const dir = tempDirectory();
+    const sha256 = hashOf('text');
+    writeFileSync(join(dir.path, `${sha256}.txt`), bytes);
+    await using cache = await openCache({ one: 'text' }, dir);
+    const path = await cache.get(cache.wanted('one'), signal);
+    assert.is(readFileSync(path, 'utf8'), 'text');
+    await cache.get(cache.wanted('one'), signal);
+    assert.is(cache.reads(), 1);
+  });
+}
+
+test('a whole entry of an earlier process is used; one that is cut later is not', async () => {
+  const dir = tempDirectory();
+  const path = join(dir.path, `${hashOf('text')}.txt`);
+  writeFileSync(path, 'text');
+  await using cache = await openCache({ one: 'text' }, dir);
+  assert.is(await cache.get(cache.wanted('one'), signal), path);
+  assert.is(cache.reads(), 0);
+  writeFileSync(path, '');
+  await cache.get(cache.wanted('one'), signal);
+  assert.is(readFileSync(path, 'utf8'), 'text');
+});
+
+test('who leaves is let go; who stays gets it', async () => {
+  await using cache = await openCache({ one: 'text' });
+  const arriving = Promise.withResolvers<void>();
+  cache.hold(arriving.promise);
+  const leaving = new AbortController();
+  const [left, stays] = [
+    cache.get(cache.wanted('one'), leaving.signal),
+    cache.get(cache.wanted('one'), signal),
+  ];
+  leaving.abort(new Error('it was cancelled'));
+  assert.is(await messageOf(left), 'it was cancelled');
+  arriving.resolve();
+  assert.ok(await stays);
+  assert.is(cache.reads(), 1);
+});
+
+test('at start goes what nobody used for a week, and what was never complete', async () => {
+  const dir = tempDirectory();
+  for (const [name, ageMs] of [
+    ['old.txt', WEEK_MS + 3_600_000],
+    ['young.txt', WEEK_MS - 3_600_000],
+  ] as const) {
+    writeFileSync(join(dir.path, name), '');
+    const usedAt = (Date.now() - ageMs) / 1_000;
+    utimesSync(join(dir.path, name), usedAt, usedAt);
+  }
+  mkdirSync(join(dir.path, 'broken.part'));
+  writeFileSync(join(dir.path, 'broken.part', 'bytes'), 'half');
+  await using cache = await openCache({}, dir);
+  assert.equal(cache.names(), ['young.txt']);
+});
+
+test.run();

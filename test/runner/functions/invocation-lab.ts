@@ -1,0 +1,118 @@
+/** One invocation with hosts, Chromes and a core that do as they are told. */
+
+import { openLog } from '../../../proto/common/log.ts';
+import type { CompleteInvocationRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault, type Reason } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import type { Chrome } from '../../../runner/browser/launch.ts';
+import type { Invoke, InvokeOutcome } from '../../../runner/functions/hosts.ts';
+import { type InvocationDeps, runInvocation } from '../../../runner/functions/run-invocation.ts';
+import { BROWSERS } from '../../support/runner/browsers.ts';
+
+export type Scene = {
+  /** `acts` is what has happened so far. */
+  invoke?: (invoke: Invoke, crash: () => void, acts: string[]) => Promise<InvokeOutcome>;
+  take?: () => Promise<Chrome>;
+  timeoutMs?: number;
+  /** When core knows that it came. */
+  taken?: Promise<void>;
+  lost?: AbortSignal;
+  released?: AbortSignal;
+  stopped?: AbortSignal;
+  /** Completions that core is away for, and what it says then. */
+  away?: number;
+  /** What its Chrome was ended for. */
+  overMemory?: string;
+  why?: Reason;
+  /** Its Chrome's directory cannot be removed. */
+  isStuck?: boolean;
+  onTold?: () => void;
+};
+
+/** Runs it; gives what core was told and what became of Chrome, in order. */
+export async function run(scene: Scene) {
+  const told: CompleteInvocationRequest[] = [];
+  const acts: string[] = [];
+  let away = scene.away ?? 0;
+  const pipe = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const chrome = {
+    dir: '/nowhere',
+    pipe: { closed: pipe.promise, onEvent: () => () => {} },
+    egress: { onRefusal() {} },
+    exited: gone.promise.then(() => {
+      acts.push('chrome gone');
+      if (scene.isStuck) throw new Error('the disk says no');
+    }),
+    kill() {
+      acts.push('chrome killed');
+      gone.resolve();
+    },
+    why: () => scene.overMemory,
+  } as unknown as Chrome;
+  const never = new AbortController().signal;
+  const runners = {
+    appendLogs: async ({ lines }: { lines: unknown[] }) => void acts.push(`${lines.length} lines`),
+    async completeInvocation(request: CompleteInvocationRequest) {
+      if (away-- > 0) throw new Fault(scene.why ?? 'CORE_UNAVAILABLE', 'away');
+      acts.push('told');
+      scene.onTold?.();
+      told.push(request);
+      return { accepted: true };
+    },
+  } as unknown as Clients['runners'];
+  const deps: InvocationDeps = {
+    clients: { runners, blobs: {} as Clients['blobs'] },
+    runDir: '/nonexistent',
+    call: {},
+    ...BROWSERS,
+    bundles: { get: async () => ({ path: '/', sha256: '' }) },
+    chromes: { take: scene.take ?? (async () => chrome) },
+    hosts: {
+      invoke: async (invoke) =>
+        scene.invoke?.(invoke, pipe.resolve, acts) ?? { type: 'result', json: '1' },
+    },
+    log: openLog({ role: 'test', level: 'silent' }),
+    now: () => 7,
+    door: {
+      admit(signingKey) {
+        acts.push(`${signingKey} in`);
+        return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
+      },
+    },
+    taken: scene.taken ?? Promise.resolve(),
+    lost: scene.lost ?? never,
+    released: scene.released ?? never,
+    stopped: scene.stopped ?? never,
+  };
+  const { timeoutMs = 60_000 } = scene;
+  const work = { ...NO_WORK, timeoutMs };
+  // timers of AbortSignal.timeout keep no process alive; sockets do in a real runner
+  const awake = setInterval(() => {}, 1_000);
+  await runInvocation(work, 'lease', deps).finally(() => clearInterval(awake));
+  return { told, acts, outcome: told[0]?.outcome };
+}
+
+const NO_WORK = {
+  invocationId: 'i',
+  projectId: 'p',
+  sessionId: 's',
+  versionId: 'v',
+  functionName: 'f',
+  bundleBlobId: 'b',
+  bundleSha256: '',
+  paramsJson: '{}',
+  // this Chrome says nothing that could be logged
+  sessionParamsJson: '{"browserSettings":{"logSession":false}}',
+  region: 'r',
+  signingKey: 'k',
+  context: undefined,
+  extension: undefined,
+};
+
+/** As a host does: when the signal aborts, the run was aborted. */
+export function untilAborted({ signal }: Pick<Invoke, 'signal'>): Promise<InvokeOutcome> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ type: 'aborted' }));
+  });
+}

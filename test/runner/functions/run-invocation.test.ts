@@ -1,0 +1,164 @@
+/** One invocation, one outcome: with hosts, Chromes and a core that do as they are told. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { CompleteInvocationRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { InvokeOutcome } from '../../../runner/functions/hosts.ts';
+import { until } from '../../support/poll.ts';
+import { run, type Scene, untilAborted } from './invocation-lab.ts';
+
+const test = suite('runner/functions/run-invocation');
+const failed = { type: 'failure', code: 'WORKLOAD_ERROR', name: 'E', message: 'm', stack: 's' };
+
+function codeOf(outcome: CompleteInvocationRequest['outcome']): string | undefined {
+  return outcome?.$case === 'failure' ? outcome.value.code : undefined;
+}
+
+test('a value is told once, when the log is sent; Chrome goes then', async () => {
+  const { told, acts } = await run({
+    async invoke({ onLines }) {
+      onLines([{ level: 'log', message: 'a', timestamp: 1 }]);
+      return { type: 'result', json: '{"a":1}' };
+    },
+  });
+  assert.equal(acts, ['k in', 'k out', '1 lines', 'told', 'chrome killed', 'chrome gone']);
+  assert.equal(told, [
+    {
+      leaseId: 'lease',
+      outcome: { $case: 'resultsJson', value: '{"a":1}' },
+      sessionStartMs: 7,
+    },
+  ]);
+});
+
+test('no handler begins before core knows that it came, and none of a lost lease', async () => {
+  for (const isOurs of [true, false]) {
+    const taken = Promise.withResolvers<void>();
+    const lost = new AbortController();
+    let hasBegun = false;
+    const running = run({
+      taken: taken.promise,
+      lost: lost.signal,
+      async invoke() {
+        hasBegun = true;
+        return { type: 'result', json: '1' };
+      },
+    });
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    assert.not.ok(hasBegun);
+    if (!isOurs) lost.abort();
+    taken.resolve();
+    const { told, acts } = await running;
+    assert.is(hasBegun, isOurs);
+    assert.is(told.length, isOurs ? 1 : 0);
+    assert.ok(acts.includes('chrome gone'));
+  }
+});
+
+test('nothing is no outcome; a core that was away is told later, when Chrome is gone', async () => {
+  const { told, outcome, acts } = await run({
+    invoke: async () => ({ type: 'result', json: undefined }),
+    away: 1,
+  });
+  assert.is(told.length, 1);
+  assert.is(outcome, undefined);
+  assert.equal(acts, ['k in', 'k out', 'chrome killed', 'chrome gone', 'told']);
+});
+
+test('a core whose disk is full is told when there is room; a refusal is final', async () => {
+  assert.is((await run({ away: 1, why: 'STORAGE_FULL' })).told.length, 1);
+  assert.is((await run({ away: 1, why: 'INTERNAL' })).told.length, 0);
+});
+
+test("a handler's failure is its own, unless its browser was lost", async () => {
+  const own = await run({ invoke: async () => failed as InvokeOutcome });
+  assert.equal(own.outcome, {
+    $case: 'failure',
+    value: { code: 'WORKLOAD_ERROR', message: 'm', name: 'E', stack: 's' },
+  });
+  const lose: Scene['invoke'] = async (_, crash) => {
+    crash();
+    await new Promise((resolve) => setImmediate(resolve));
+    return failed as InvokeOutcome;
+  };
+  assert.is(codeOf((await run({ invoke: lose })).outcome), 'INTERNAL_ERROR');
+  // but what its pages took is its own
+  const { outcome } = await run({ invoke: lose, overMemory: 'it used too much' });
+  const message = 'the browser was lost: it used too much: m';
+  const value = { code: 'WORKLOAD_ERROR', message, name: 'E', stack: 's' } as const;
+  assert.equal(outcome, { $case: 'failure', value });
+});
+
+test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () => {
+  const { outcome, told } = await run({
+    take: () => Promise.reject(new Error('no such file /srv/x')),
+  });
+  assert.is(codeOf(outcome), 'INTERNAL_ERROR');
+  assert.not.match(JSON.stringify(outcome), /srv/);
+  assert.is(told[0]?.sessionStartMs, 0);
+});
+
+test('its time over is TIMED_OUT, with the session closed', async () => {
+  const { outcome, acts } = await run({ invoke: untilAborted, timeoutMs: 20 });
+  assert.is(codeOf(outcome), 'TIMED_OUT');
+  assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out', 'told']);
+});
+
+test('at its end its Chrome ends at once, whatever the handler goes on to do', async () => {
+  for (const end of ['timeoutMs', 'released', 'lost'] as const) {
+    let acts: string[] = [];
+    await run({
+      ...(end === 'timeoutMs' ? { timeoutMs: 20 } : { [end]: AbortSignal.timeout(20) }),
+      async invoke({ signal }, _, done) {
+        acts = done;
+        await untilAborted({ signal });
+        await until(() => done.includes('chrome killed'));
+        done.push('handler over');
+        return { type: 'aborted' };
+      },
+    });
+    assert.ok(acts.indexOf('chrome gone') < acts.indexOf('handler over'), `${end}: ${acts}`);
+  }
+});
+
+test('a directory that cannot be removed fails the work here, and core is told', async () => {
+  const told: string[] = [];
+  const running = run({ isStuck: true, away: 1, onTold: () => told.push('told') });
+  const problem = await running.then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  assert.is(problem, 'the disk says no');
+  assert.equal(told, ['told']);
+});
+
+test('a lost lease is told to nobody, and Chrome is closed', async () => {
+  const { told, acts } = await run({ invoke: untilAborted, lost: AbortSignal.timeout(20) });
+  assert.equal(told, []);
+  assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out']);
+});
+
+test('a released lease is aborted, and told as cancelled', async () => {
+  const { outcome, acts } = await run({ invoke: untilAborted, released: AbortSignal.timeout(20) });
+  const value = {
+    ...{ code: 'WORKLOAD_ERROR', message: 'the invocation was cancelled', name: '', stack: '' },
+  };
+  assert.equal(outcome, { $case: 'failure', value });
+  assert.ok(acts.includes('chrome gone'));
+});
+
+test('what was released before it began is told as cancelled, too', async () => {
+  const released = AbortSignal.timeout(20);
+  const take = (): Promise<never> =>
+    new Promise((_, reject) => {
+      released.addEventListener('abort', () => reject(new Error('no Chrome')));
+    });
+  const { outcome } = await run({ take, released });
+  assert.is(codeOf(outcome), 'WORKLOAD_ERROR');
+});
+
+test('a runner that ends first says so', async () => {
+  const { outcome } = await run({ invoke: untilAborted, stopped: AbortSignal.timeout(20) });
+  assert.is(codeOf(outcome), 'INTERNAL_ERROR');
+});
+
+test.run();

@@ -1,0 +1,129 @@
+/** The lease thread itself, with a connection of its own to a gRPC server. */
+import { join } from 'node:path';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/common/log.ts';
+import type { RenewLeasesRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { RunnerServiceService } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { type Handlers, notBuilt } from '../../../proto/rpc/local.ts';
+import { mount } from '../../../proto/rpc/remote.ts';
+import { openLeaseThread } from '../../../runner/leases/lease-worker.ts';
+import { type LeaseThread, openLeases } from '../../../runner/leases/leases.ts';
+import { until } from '../../support/poll.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const test = suite('runner/leases/lease-thread');
+const log = openLog({ role: 'test', level: 'silent' });
+const runner = { runnerId: 'r', instanceId: 'i' };
+const LEASE_MS = 600;
+
+type Answer = (request: RenewLeasesRequest) => string[];
+
+async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
+  await using opened = new AsyncDisposableStack();
+  const core = `unix:${join(opened.use(tempDirectory()).path, 'core.sock')}`;
+  const asked: { leaseIds: string[]; browserFailed: boolean | undefined; token: unknown }[] = [];
+  const names = Object.keys(RunnerServiceService);
+  const others = Object.fromEntries(names.map((name) => [name, notBuilt]));
+  const handlers = {
+    ...others,
+    async renewLeases(request: RenewLeasesRequest, call: { metadata: Record<string, string> }) {
+      const { leaseIds, browserFailed } = request;
+      asked.push({ leaseIds, browserFailed, token: call.metadata['authorization'] });
+      return { leaseIds: answer(request) };
+    },
+  } as unknown as Handlers<typeof RunnerServiceService>;
+  const server = new Server();
+  mount(server, RunnerServiceService, handlers, (error) => log.error({ err: error }));
+  await new Promise<void>((resolve, reject) => {
+    const bound = (error: Error | null) => (error ? reject(error) : resolve());
+    server.bindAsync(core, ServerCredentials.createInsecure(), bound);
+  });
+  opened.defer(() => server.forceShutdown());
+  const failed = Promise.withResolvers<Error>();
+  let thread: LeaseThread | undefined;
+  const config = { core, token: 'a token', logLevel: 'silent' } as const;
+  const leases = openLeases({
+    openThread(listener) {
+      thread = openLeaseThread({ config, runner, leaseMs: LEASE_MS }, listener);
+      return thread;
+    },
+    log,
+    isBrowserFailing: () => true,
+    onSuperseded: () => assert.unreachable(),
+    onFailed: failed.resolve,
+    stopped: new AbortController().signal,
+  });
+  opened.use(leases);
+  const kept = opened.move();
+  return {
+    ...{ leases, asked, failed: failed.promise },
+    killThread: () => thread?.send({ type: 'acquired', leaseIds: undefined as never }),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+test('a lease is acknowledged at once, then renewed, with the state of Chrome', async () => {
+  await using scene = await open();
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await lease.taken;
+  assert.not.ok(lease.lost.aborted);
+  assert.equal(scene.asked[0], {
+    ...{ leaseIds: ['a'], browserFailed: true, token: 'Bearer a token' },
+  });
+  await until(() => scene.asked.length > 2);
+  assert.not.ok(lease.lost.aborted);
+});
+
+test('a lease that core does not answer back is lost, and its work learns why', async () => {
+  let isGone = false;
+  await using scene = await open(({ leaseIds }) => (isGone ? [] : leaseIds));
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await lease.taken;
+  isGone = true;
+  await until(() => lease.lost.aborted);
+  assert.match(String(lease.lost.reason), /core has ended it/);
+  assert.is(scene.leases.held(), 0);
+});
+
+test('a lease whose work has ended is renewed no more', async () => {
+  await using scene = await open();
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await lease.taken;
+  lease[Symbol.dispose]();
+  await until(() => scene.asked.at(-1)?.leaseIds.length === 0);
+});
+
+test('more leases than fit in one call are all acknowledged and renewed', async () => {
+  await using scene = await open();
+  const ids = Array.from({ length: 2_500 }, (_, n) => `lease ${n}`);
+  const held = ids.map((id) => scene.leases.hold(id));
+  scene.leases.take(ids);
+  await Promise.all(held.map(({ taken }) => taken));
+  const timesOf = (id: string): number =>
+    scene.asked.filter(({ leaseIds }) => leaseIds.includes(id)).length;
+  await until(() => ['lease 0', 'lease 1000', 'lease 2499'].every((id) => timesOf(id) > 2));
+  assert.ok(scene.asked.every(({ leaseIds }) => leaseIds.length <= 1_000));
+  assert.not.ok(held.some(({ lost }) => lost.aborted));
+});
+
+test('the end of the thread settles whoever waits, and loses all leases', async () => {
+  await using scene = await open();
+  const held = scene.leases.hold('held');
+  scene.leases.take(['held']);
+  await held.taken;
+  const waiting = scene.leases.hold('waiting'); // never taken
+  scene.killThread();
+  assert.match(String(await scene.failed), /the lease thread ended with code 1/);
+  await waiting.taken;
+  assert.ok(held.lost.aborted && waiting.lost.aborted);
+  const late = scene.leases.hold('late');
+  await late.taken;
+  assert.ok(late.lost.aborted);
+});
+
+test.run();

@@ -1,0 +1,205 @@
+/** What keeps a lease, and what loses it: against a core that answers as it is told. */
+import { once } from 'node:events';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/common/log.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { until } from '../../support/poll.ts';
+import { localLeases } from '../../support/runner/leases.ts';
+
+const test = suite('runner/leases/leases');
+const log = openLog({ role: 'test', level: 'silent' });
+const runner = { runnerId: 'r', instanceId: 'i' };
+type Runners = Clients['runners'];
+type Given = Pick<Parameters<typeof localLeases>[0], 'leaseMs' | 'now' | 'stopped'>;
+const never = new AbortController().signal;
+/** No lease is renewed while a test runs. */
+const SELDOM = { leaseMs: 3_600_000 };
+
+function leasesOf(renewLeases: Runners['renewLeases'], given: Partial<Given> = {}) {
+  const over = new AbortController();
+  const superseded = new AbortController();
+  const onSuperseded = () => superseded.abort();
+  const { signal } = over;
+  const clients = { runners: { renewLeases } as Runners };
+  const times = { leaseMs: 15, now: () => performance.now(), stopped: never };
+  const own = { clients, call: {}, runner, log, onSuperseded };
+  const leases = localLeases({ ...own, ...times, ...given, signal });
+  return {
+    leases,
+    superseded: superseded.signal,
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await leases.renewing;
+    },
+  };
+}
+
+test('a lease that core does not answer back is lost, the others are kept', async () => {
+  const asked: string[][] = [];
+  await using scene = leasesOf(async ({ leaseIds }) => {
+    asked.push(leaseIds);
+    return { leaseIds: leaseIds.filter((id) => id !== 'gone') };
+  });
+  const kept = scene.leases.hold('kept');
+  const gone = scene.leases.hold('gone');
+  scene.leases.take(['kept', 'gone']);
+  await once(gone.lost, 'abort');
+  assert.match(String(gone.lost.reason), /it came too late/);
+  assert.not.ok(kept.lost.aborted);
+  assert.is(scene.leases.held(), 1);
+  assert.equal(asked[0], ['kept', 'gone']);
+  kept[Symbol.dispose]();
+  assert.is(scene.leases.held(), 0);
+});
+
+test('a core that is away loses no lease until twice its time has passed', async () => {
+  let now = 0;
+  let calls = 0;
+  const { promise: many, resolve } = Promise.withResolvers<void>();
+  await using scene = leasesOf(
+    async () => {
+      calls += 1;
+      if (calls === 5) resolve();
+      throw new Fault('CORE_UNAVAILABLE', 'away');
+    },
+    { now: () => now },
+  );
+  const held = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await many;
+  assert.not.ok(held.lost.aborted);
+  now = 31;
+  await once(held.lost, 'abort');
+  assert.match(String(held.lost.reason), /could not be reached/);
+});
+
+test('a released lease is still held; one on its way here is released when it comes', async () => {
+  await using scene = leasesOf(async ({ leaseIds }) => ({ leaseIds }));
+  const here = scene.leases.hold('here');
+  const other = scene.leases.hold('other');
+  scene.leases.release(['here', 'coming', 'unknown']);
+  assert.ok(here.released.aborted);
+  assert.not.ok(here.lost.aborted);
+  assert.not.ok(other.released.aborted);
+  assert.ok(scene.leases.hold('coming').released.aborted);
+  assert.is(scene.leases.held(), 3);
+  scene.leases.release([]); // core forgets what has ended
+  assert.not.ok(scene.leases.hold('unknown').released.aborted);
+});
+
+test('what core no longer knows when it is told that it came is lost', async () => {
+  const answer = async ({ leaseIds }: { leaseIds: string[] }) => {
+    return { leaseIds: leaseIds.slice(0, 1) };
+  };
+  await using scene = leasesOf(answer, SELDOM);
+  const known = scene.leases.hold('known');
+  const gone = scene.leases.hold('gone');
+  scene.leases.take(['known', 'gone']);
+  await Promise.all([known.taken, gone.taken]);
+  assert.not.ok(known.lost.aborted);
+  assert.match(String(gone.lost.reason), /it came too late/);
+  assert.is(scene.leases.held(), 1);
+});
+
+test('a core that is away for a moment is told again what came and is still held', async () => {
+  const told: string[][] = [];
+  await using scene = leasesOf(async ({ leaseIds }) => {
+    told.push(leaseIds);
+    if (told.length === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+    return { leaseIds };
+  }, SELDOM);
+  const [over, kept] = [scene.leases.hold('over'), scene.leases.hold('kept')];
+  scene.leases.take(['over', 'kept']);
+  over[Symbol.dispose]();
+  await kept.taken;
+  assert.not.ok(kept.lost.aborted);
+  assert.equal(told, [['over', 'kept'], ['kept']]);
+});
+
+test('what core cannot be told of is lost', async () => {
+  await using scene = leasesOf(() => Promise.reject(new Fault('INTERNAL', 'broken')), SELDOM);
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await lease.taken;
+  assert.match(String(lease.lost.reason), /core could not be told/);
+  assert.not.ok(scene.superseded.aborted);
+});
+
+test('a newer runner is news of its own: all that is held is lost', async () => {
+  const refused = () => Promise.reject(new Fault('LEASE_LOST', 'a newer instance'));
+  await using scene = leasesOf(refused, SELDOM);
+  const [lease, other] = [scene.leases.hold('a'), scene.leases.hold('other')];
+  scene.leases.take(['a']);
+  await lease.taken;
+  assert.ok(lease.lost.aborted);
+  assert.ok(other.lost.aborted);
+  assert.ok(scene.superseded.aborted);
+});
+
+test('the lost one is settled at once, while core is still told of the other', async () => {
+  const told = Promise.withResolvers<{ leaseIds: string[] }>();
+  let calls = 0;
+  await using scene = leasesOf(({ leaseIds }) => {
+    calls += 1;
+    return calls === 1 ? told.promise : Promise.resolve({ leaseIds: leaseIds.slice(0, 1) });
+  });
+  const [other, gone] = [scene.leases.hold('other'), scene.leases.hold('gone')];
+  scene.leases.take(['other', 'gone']);
+  await gone.taken;
+  assert.ok(gone.lost.aborted);
+  assert.not.ok(other.lost.aborted);
+  told.resolve({ leaseIds: ['other'] });
+  await other.taken;
+  assert.not.ok(other.lost.aborted);
+});
+
+test('what a renewal has confirmed may begin, and is kept when its taking fails', async () => {
+  const told = Promise.withResolvers<{ leaseIds: string[] }>();
+  let calls = 0;
+  await using scene = leasesOf(({ leaseIds }) => {
+    calls += 1;
+    if (calls === 1) return told.promise;
+    return Promise.resolve({ leaseIds });
+  });
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  const isTaken = lease.taken.then(() => true);
+  const hasBegun = await Promise.race([isTaken, until(() => calls > 3).then(() => false)]);
+  told.reject(new Fault('INTERNAL', 'the answer was lost'));
+  assert.ok(hasBegun);
+  const before = calls;
+  await until(() => calls > before + 1);
+  assert.not.ok(lease.lost.aborted);
+  assert.is(scene.leases.held(), 1);
+});
+
+test('a runner without time left gives up what core could not be told of', async () => {
+  const stopped = new AbortController();
+  let calls = 0;
+  const away = async () => {
+    calls += 1;
+    throw new Fault('CORE_UNAVAILABLE', 'away');
+  };
+  await using scene = leasesOf(away, { ...SELDOM, stopped: stopped.signal });
+  const lease = scene.leases.hold('a');
+  scene.leases.take(['a']);
+  await until(() => calls === 2);
+  assert.not.ok(lease.lost.aborted);
+  stopped.abort();
+  await lease.taken;
+  assert.ok(lease.lost.aborted);
+  assert.is(calls, 2);
+});
+
+test('a superseded instance loses all that it holds', async () => {
+  const refuse = () => Promise.reject(new Fault('LEASE_LOST', 'a newer one is registered'));
+  await using scene = leasesOf(refuse);
+  const held = [scene.leases.hold('a'), scene.leases.hold('b')];
+  scene.leases.take(['a', 'b']);
+  await once(scene.superseded, 'abort');
+  assert.ok(held.every(({ lost }) => lost.aborted));
+});
+
+test.run();

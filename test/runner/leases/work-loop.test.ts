@@ -1,0 +1,209 @@
+/**
+ * The loop that leases work: how much at once, until when, and that who may come for a piece of
+ * work is foretold before core knows.
+ */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/common/log.ts';
+import type { Work } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import type { Leases } from '../../../runner/leases/leases.ts';
+import { type LoopOptions, workLoop } from '../../../runner/leases/work-loop.ts';
+import { until } from '../../support/poll.ts';
+import { localLeases } from '../../support/runner/leases.ts';
+
+const loop = suite('runner/leases/work-loop');
+const log = openLog({ role: 'test', level: 'silent' });
+const runner = { runnerId: 'r', instanceId: 'i' };
+type Runners = Clients['runners'];
+
+const never = new AbortController().signal;
+const noLeases: Leases = {
+  hold: () => ({
+    ...{ lost: never, released: never, taken: Promise.resolve() },
+    [Symbol.dispose]() {},
+  }),
+  held: () => 0,
+  release: () => {},
+  take: () => {},
+  async [Symbol.asyncDispose]() {},
+};
+
+const SHARED = {
+  ...{ kind: 'INVOCATION', call: {}, runner, leases: noLeases, log },
+  onSuperseded: () => assert.unreachable(),
+} as const satisfies Partial<LoopOptions>;
+
+function core(methods: Partial<Runners>): Pick<Clients, 'runners'> {
+  return { runners: methods as Runners };
+}
+
+function work(leaseId: string): Work {
+  return { leaseId, item: undefined };
+}
+
+/** Offers two pieces of work once; gives what happened, in order. */
+async function run(isTold: boolean): Promise<string[]> {
+  const acts: string[] = [];
+  const ending = new AbortController();
+  const heard = Promise.withResolvers<void>();
+  const offered = ['a', 'b'].map(work);
+  let polls = 0;
+  const runners = {
+    async leaseWork() {
+      polls += 1;
+      if (polls === 1) return { work: offered };
+      ending.abort();
+      throw ending.signal.reason;
+    },
+  } as unknown as Runners;
+  const lost = new AbortController();
+  const leases = {
+    held: () => 0,
+    take: (ids: string[]) => void acts.push(`core hears of ${ids}`),
+    hold: () => ({ lost: lost.signal, taken: heard.promise, [Symbol.dispose]() {} }),
+  } as unknown as Leases;
+  const looping = workLoop({
+    ...SHARED,
+    ...{ max: 4, clients: { runners }, leases, signal: ending.signal },
+    foretell({ leaseId }) {
+      acts.push(`${leaseId} foretold`);
+      return { [Symbol.dispose]: () => void acts.push(`${leaseId} forgotten`) };
+    },
+    async run({ leaseId }, held) {
+      acts.push(`${leaseId} prepared`);
+      await held.taken;
+      acts.push(`${leaseId} ${held.lost.aborted ? 'left' : 'runs'}`);
+    },
+  });
+  while (!ending.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  if (!isTold) lost.abort();
+  heard.resolve();
+  await looping;
+  return acts;
+}
+
+const BEFORE = ['a foretold', 'b foretold', 'core hears of a,b', 'a prepared', 'b prepared'];
+
+loop('work is foretold, then prepared while core hears that it came', async () => {
+  const acts = await run(true);
+  assert.equal(acts.slice(0, 5), BEFORE);
+  assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a runs', 'b forgotten', 'b runs']);
+});
+
+loop('when core cannot be told, it is left and forgotten', async () => {
+  const acts = await run(false);
+  assert.equal(acts.slice(0, 5), BEFORE);
+  assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a left', 'b forgotten', 'b left']);
+});
+
+loop('never more work than places, and the last piece is waited for', async () => {
+  const asked: number[] = [];
+  const ended = new AbortController();
+  const finish: (() => void)[] = [];
+  let running = 0;
+  const looping = workLoop({
+    ...SHARED,
+    max: 3,
+    clients: core({
+      async leaseWork({ max }) {
+        asked.push(max);
+        return { work: asked.length > 3 ? [] : [work(`${asked.length}`)] };
+      },
+    }),
+    signal: ended.signal,
+    async run() {
+      running += 1;
+      if (running === 3) queueMicrotask(() => ended.abort());
+      await new Promise<void>((resolve) => finish.push(resolve));
+      running -= 1;
+    },
+  });
+  while (!ended.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(asked, [3, 2, 1]);
+  for (const end of finish) end();
+  await looping;
+  assert.is(running, 0);
+});
+
+loop('a lost lease frees its place at once, also while core cannot be told of it', async () => {
+  const ended = new AbortController();
+  const told = Promise.withResolvers<{ leaseIds: string[] }>();
+  const acts: string[] = [];
+  let now = 0;
+  let calls = 0;
+  const clients = core({
+    async leaseWork() {
+      if (acts.length === 0) return { work: [work('a')] };
+      ended.abort();
+      return { work: [] };
+    },
+    async renewLeases({ leaseIds }) {
+      if (leaseIds.length === 0) return { leaseIds };
+      calls += 1;
+      if (calls === 1) return told.promise; // that it came
+      now = 31; // renewed in vain, for more than twice its time
+      throw new Fault('CORE_UNAVAILABLE', 'away');
+    },
+  });
+  const own = { ...SHARED, clients, leaseMs: 15, now: () => now };
+  const leases = localLeases({ ...own, stopped: never, signal: ended.signal });
+  const looping = workLoop({
+    ...{ ...own, max: 1, leases, signal: ended.signal },
+    async run(_work, { lost, taken }) {
+      await taken;
+      acts.push(lost.aborted ? 'left' : 'runs');
+    },
+  });
+  await until(() => ended.signal.aborted, 10_000);
+  assert.equal(acts, ['left']);
+  told.reject(new Fault('CORE_UNAVAILABLE', 'away'));
+  await Promise.all([looping, leases.renewing]);
+});
+
+loop('a failed lease call is tried again, a failed piece of work ends nothing', async () => {
+  const ended = new AbortController();
+  let calls = 0;
+  await workLoop({
+    ...SHARED,
+    max: 1,
+    clients: core({
+      async leaseWork() {
+        calls += 1;
+        if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+        if (calls === 2) return { work: [work('bad')] };
+        ended.abort();
+        return { work: [] };
+      },
+    }),
+    signal: ended.signal,
+    async run() {
+      throw new Error('broken');
+    },
+  });
+  assert.is(calls, 3);
+});
+
+loop('a superseded instance asks no more', async () => {
+  let calls = 0;
+  let told = 0;
+  await workLoop({
+    ...SHARED,
+    max: 1,
+    clients: core({
+      async leaseWork() {
+        calls += 1;
+        throw new Fault('LEASE_LOST', 'a newer one is registered');
+      },
+    }),
+    onSuperseded: () => {
+      told += 1;
+    },
+    signal: never,
+    run: async () => assert.unreachable(),
+  });
+  assert.equal([calls, told], [1, 1]);
+});
+
+loop.run();

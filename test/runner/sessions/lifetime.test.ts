@@ -1,0 +1,122 @@
+/** When a session ends: each rule with the case that breaks it. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLife } from '../../../runner/sessions/lifetime.ts';
+
+const life = suite('runner/sessions/lifetime');
+const LONG_MS = 1_000_000;
+const SOON_MS = 5;
+/** Timers of the turn have run by then. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+type Scene = { keepAlive?: boolean; connectMs?: number; graceMs?: number };
+
+function open({ keepAlive = false, connectMs = LONG_MS, graceMs = LONG_MS }: Scene = {}) {
+  const signals = {
+    released: new AbortController(),
+    ending: new AbortController(),
+    lost: new AbortController(),
+  };
+  const one = openLife({
+    keepAlive,
+    times: { connectMs, graceMs },
+    released: signals.released.signal,
+    ending: signals.ending.signal,
+    lost: signals.lost.signal,
+  });
+  return { one, signals, [Symbol.dispose]: () => one[Symbol.dispose]() };
+}
+
+life('its time is over: TIMED_OUT with 1001, clients or not', async () => {
+  for (const clients of [0, 2]) {
+    using scene = open({ keepAlive: true });
+    scene.one.begin(SOON_MS);
+    scene.one.clients(clients);
+    const end = { end: 'TIMED_OUT', reason: 'session timed out', code: 1001 };
+    assert.equal(await scene.one.ended, end);
+  }
+});
+
+life('nobody comes: TIMED_OUT; a client or a viewer that came in time counts', async () => {
+  using empty = open({ connectMs: SOON_MS });
+  empty.one.begin(LONG_MS);
+  assert.is((await empty.one.ended).reason, 'nobody connected in time');
+  assert.not.ok(empty.one.wasVisited);
+  for (const come of ['clients', 'visited'] as const) {
+    using met = open({ connectMs: SOON_MS, keepAlive: true });
+    met.one.begin(20 * SOON_MS);
+    met.one[come](1);
+    assert.is((await met.one.ended).reason, 'session timed out');
+    assert.ok(met.one.wasVisited);
+  }
+});
+
+life('a client that came before its time began is not waited for', async () => {
+  using scene = open({ connectMs: SOON_MS });
+  scene.one.clients(1);
+  scene.one.begin(20 * SOON_MS);
+  assert.is((await scene.one.ended).reason, 'session timed out');
+});
+
+life('the last client leaves: COMPLETED after the grace, unless one comes back', async () => {
+  using left = open({ graceMs: SOON_MS });
+  left.one.begin(LONG_MS);
+  left.one.clients(2);
+  left.one.clients(1);
+  left.one.clients(0);
+  const end = { end: 'COMPLETED', reason: 'its last client has left', code: 1000 };
+  assert.equal(await left.one.ended, end);
+
+  using back = open({ graceMs: SOON_MS });
+  back.one.begin(20 * SOON_MS);
+  back.one.clients(1);
+  back.one.clients(0);
+  back.one.clients(1);
+  assert.is((await back.one.ended).end, 'TIMED_OUT');
+});
+
+life('with keepAlive nobody need be there', async () => {
+  using scene = open({ keepAlive: true, graceMs: 0 });
+  scene.one.begin(20 * SOON_MS);
+  scene.one.clients(1);
+  scene.one.clients(0);
+  assert.is((await scene.one.ended).reason, 'session timed out');
+});
+
+life('released, ending, lost: at once, before its time began too', async () => {
+  const expected = {
+    released: { end: 'COMPLETED', reason: 'the session was released', code: 1000 },
+    ending: { end: 'ERROR', reason: 'the service is shutting down', code: 1001 },
+    lost: { end: 'ERROR', reason: 'the session’s lease was lost', code: 1001 },
+  } as const;
+  for (const name of ['released', 'ending', 'lost'] as const) {
+    using scene = open();
+    scene.signals[name].abort();
+    assert.ok(scene.one.over.aborted);
+    assert.equal(await scene.one.ended, expected[name]);
+  }
+});
+
+life('a crash is ERROR with 1011; what comes after the first end changes nothing', async () => {
+  using scene = open({ graceMs: 0 });
+  scene.one.crashed('the browser was lost');
+  scene.signals.released.abort();
+  scene.one.begin(0);
+  scene.one.clients(0);
+  await turn();
+  assert.equal(await scene.one.ended, { end: 'ERROR', reason: 'the browser was lost', code: 1011 });
+});
+
+life('nothing of it stays when it is over', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  {
+    using scene = open();
+    scene.one.begin(LONG_MS);
+    scene.one.clients(1);
+    scene.one.clients(0);
+  }
+  assert.is(timers(), before);
+});
+
+life.run();

@@ -1,0 +1,139 @@
+/** The protocol log's way to core: soon, in order, once, to the end, never too much at a time. */
+import { zstdDecompressSync } from 'node:zlib';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../../proto/common/log.ts';
+import { must } from '../../../../proto/common/must.ts';
+import type { AppendSessionLogsRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault } from '../../../../proto/rpc/errors.ts';
+import type { Chrome } from '../../../../runner/browser/launch.ts';
+import { sessionLogs } from '../../../../runner/sessions/log/log-shipper.ts';
+import { until } from '../../../support/poll.ts';
+
+const test = suite('runner/sessions/log/log-shipper');
+const LIMIT_MS = 20_000;
+
+type Answer = { full: boolean } | Error;
+
+/** A log whose core answers as `answerOf` says; a Chrome without pages. */
+async function openBench(answerOf: (call: number) => Answer = () => ({ full: false })) {
+  const taken: AppendSessionLogsRequest[] = [];
+  let calls = 0;
+  const lost = new AbortController();
+  const runners = {
+    async appendSessionLogs(request: AppendSessionLogsRequest) {
+      calls += 1;
+      const answer = answerOf(calls);
+      if (answer instanceof Error) throw answer;
+      taken.push(request);
+      return answer;
+    },
+  };
+  const logs = sessionLogs({
+    ...{ sessionId: 'a-session', leaseId: 'a-lease', call: {}, now: () => 5 },
+    clients: { runners: runners as never },
+    log: openLog({ role: 'test', level: 'silent' }),
+    lost: lost.signal,
+  });
+  const { promise: closed } = Promise.withResolvers<void>();
+  const none = { targetInfos: [] };
+  const pipe = { call: async () => none, onEvent: () => () => undefined, closed };
+  const part = await logs.open({ pipe } as unknown as Chrome);
+  const session = must(part.tap, 'a tap').session(0);
+  return {
+    ...{ logs, part, taken, lost },
+    calls: () => calls,
+    event: (n: number, more = '') =>
+      session.said(Buffer.from(`{"method":"Page.n${n}","params":{"more":"${more}"}}`), n),
+    /** What core has, entry by entry. */
+    entries: () =>
+      taken.flatMap(({ entries }) => {
+        const lines = zstdDecompressSync(entries).toString().split('\n');
+        return lines.map((line) => JSON.parse(line) as { method: string; sessionId: string });
+      }),
+  };
+}
+
+const named = (count: number): string[] => Array.from({ length: count }, (_, n) => `Page.n${n}`);
+const methodsOf = (entries: readonly { method: string }[]) => entries.map(({ method }) => method);
+
+test('what happened is sent by itself, with its count and size', async () => {
+  const { event, taken, entries, part } = await openBench();
+  event(0);
+  event(1);
+  await until(() => taken.length > 0, LIMIT_MS);
+  const [chunk] = taken;
+  assert.is(chunk?.leaseId, 'a-lease');
+  assert.is(chunk?.number, 0);
+  assert.is(chunk?.count, 2);
+  assert.is(chunk?.size, zstdDecompressSync(must(chunk, 'a chunk').entries).length);
+  assert.equal(methodsOf(entries()), named(2));
+  assert.is(entries()[0]?.sessionId, 'a-session');
+  await part.end();
+  assert.is(taken.length, 1);
+});
+
+test('much goes in chunks, numbered and in order, and all of it before the end', async () => {
+  const { event, taken, entries, part } = await openBench();
+  for (let n = 0; n < 3_000; n++) event(n, 'x'.repeat(n % 1_000));
+  await part.end();
+  assert.equal(methodsOf(entries()), named(3_000));
+  assert.equal(
+    taken.map(({ number }) => number),
+    taken.map((_, index) => index),
+  );
+  for (const { count, size } of taken) assert.ok(count <= 500 && size < 1 << 20);
+});
+
+test('an end without anything to say says nothing', async () => {
+  const { part, calls } = await openBench();
+  await part.end();
+  assert.is(calls(), 0);
+});
+
+test('core that was away gets the same chunk again, and what came meanwhile', async () => {
+  const away = new Fault('CORE_UNAVAILABLE', 'core is not there');
+  const { event, entries, taken, part, calls } = await openBench((call) =>
+    call <= 2 ? away : { full: false },
+  );
+  event(0);
+  await until(() => calls() === 1, LIMIT_MS);
+  event(1);
+  await until(() => taken.length > 0, LIMIT_MS);
+  await part.end();
+  assert.equal(methodsOf(entries()), named(2));
+  assert.equal(
+    taken.map(({ number }) => number),
+    [0, 1],
+  );
+});
+
+for (const [what, answer] of [
+  ['is full', { full: true }],
+  ['is refused', new Fault('LEASE_LOST', 'lost')],
+] as const) {
+  test(`a log that ${what} sends no more`, async () => {
+    const { event, part, calls } = await openBench(() => answer);
+    event(0);
+    await until(() => calls() > 0, LIMIT_MS);
+    event(1);
+    await part.end();
+    assert.is(calls(), 1);
+  });
+}
+
+test('a lost lease ends it at once, whatever waits', async () => {
+  const { event, part, lost } = await openBench(() => new Fault('CORE_UNAVAILABLE', 'away'));
+  event(0);
+  lost.abort();
+  await part.end();
+});
+
+test('a warning is an entry like others, also one from before the session was open', async () => {
+  const { logs, part, entries } = await openBench();
+  logs.warn('captchas are not solved here');
+  await part.end();
+  assert.equal(methodsOf(entries()), ['Tabern.warning']);
+});
+
+test.run();

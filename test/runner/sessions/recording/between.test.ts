@@ -1,0 +1,67 @@
+/** What begins to watch a page while it goes from one site to another sees it. */
+import { suite } from 'uvu';
+import { must } from '../../../../proto/common/must.ts';
+import { openPages, type Page } from '../../../../runner/browser/cdp/pages.ts';
+import { startRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
+import { until } from '../../../support/poll.ts';
+import type { Lab } from '../../browser/lab.ts';
+import { LIMIT_MS, look, openLiveLab } from '../live-view/viewers.ts';
+
+const test = suite('runner/sessions/recording/between');
+/** So many that some begin between two processes, as a third to a half of the time is (seen). */
+const TIMES = 12;
+
+/** Goes to and fro until it is disposed of. */
+async function startTravel(lab: Lab): Promise<AsyncDisposable & { page: Page }> {
+  const page = must((await openPages(lab.chrome)).active, 'the default page');
+  const { session } = page;
+  await session.call('Page.enable');
+  let isOver = false;
+  const travel = async (): Promise<void> => {
+    for (let turn = 0; !isOver; turn += 1) {
+      const host = turn % 2 === 0 ? 'localhost' : '127.0.0.1';
+      const url = `${lab.siteUrl.replace('127.0.0.1', host)}/${turn}`;
+      const loaded = session.once('Page.loadEventFired', { timeoutMs: LIMIT_MS });
+      await Promise.all([session.call('Page.navigate', { url }, { timeoutMs: LIMIT_MS }), loaded]);
+    }
+  };
+  const travelled = travel();
+  travelled.catch(() => undefined); // told below
+  return {
+    page,
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      await travelled;
+    },
+  };
+}
+
+test('every recorder has a picture', async () => {
+  await using lab = await openLiveLab();
+  await using travel = await startTravel(lab);
+  for (let time = 0; time < TIMES; time += 1) {
+    let pictures = 0;
+    const onPicture = (): void => {
+      pictures += 1;
+    };
+    const recorder = startRecorder(travel.page, { now: Date.now, onPicture });
+    await until(() => pictures > 0, LIMIT_MS);
+    recorder.stop();
+  }
+});
+
+test('every viewer has a picture', async () => {
+  await using lab = await openLiveLab();
+  await using _travel = await startTravel(lab);
+  for (let time = 0; time < TIMES; time += 1) {
+    const viewing = await look(lab.viewUrl);
+    const ended = viewing.closed.then(({ reason }) => {
+      throw new Error(reason);
+    });
+    await Promise.race([until(() => viewing.frames.length > 0, LIMIT_MS), ended]);
+    viewing.socket.close();
+    await viewing.closed;
+  }
+});
+
+test.run();

@@ -1,0 +1,194 @@
+/** When pictures are taken, with a session that says what Chrome would; held.test.ts has Chrome. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { must } from '../../../../proto/common/must.ts';
+import type { Page } from '../../../../runner/browser/cdp/pages.ts';
+import type { TargetSession } from '../../../../runner/browser/cdp/target-session.ts';
+import { jpegSize, startRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
+import { until } from '../../browser/lab.ts';
+
+const test = suite('runner/sessions/recording/page-recorder');
+
+function openBench() {
+  const calls: string[] = [];
+  const pictures: string[] = [];
+  const signals: AbortSignal[] = [];
+  const closing = Promise.withResolvers<void>();
+  const running: PromiseWithResolvers<void>[] = [];
+  const listeners = new Map<string, (params: Record<string, unknown>) => void>();
+  let at = 0;
+  const session: TargetSession = {
+    async call(method, _params, options) {
+      calls.push(method.replace('Page.', '').replace('Screencast', ''));
+      if (method === 'Page.startScreencast') signals.push(must(options?.signal, 'a signal'));
+      if (method === 'Runtime.evaluate') {
+        const runs = Promise.withResolvers<void>();
+        running.push(runs);
+        await runs.promise;
+      }
+      return {};
+    },
+    on(method, added) {
+      listeners.set(method, added);
+      return () => void listeners.delete(method);
+    },
+    once: async () => ({}),
+  };
+  const page = { session, closed: closing.promise } as Page;
+  const recorder = startRecorder(page, {
+    now: () => at,
+    onPicture: ({ jpeg }) => pictures.push(jpeg.toString()),
+  });
+  const count = (name: string) => calls.filter((call) => call === name).length;
+  return {
+    ...{ pictures, recorder, count, running, close: closing.resolve },
+    /** Of each start: whether it is wanted yet. */
+    wanted: () => signals.map(({ aborted }) => !aborted),
+    /** A picture from Chrome, so long after the last. */
+    say(text: string, afterMs = 10) {
+      at += afterMs;
+      const data = Buffer.from(text).toString('base64');
+      listeners.get('Page.screencastFrame')?.({ data, sessionId: 1 });
+    },
+    see(visible: boolean) {
+      listeners.get('Page.screencastVisibilityChanged')?.({ visible });
+    },
+    called: (name: string, times: number) =>
+      until(() => count(name) >= times, `${times} times ${name}`),
+  };
+}
+
+test('a picture alone is acknowledged, and nothing is asked for after it', async () => {
+  const bench = openBench();
+  bench.say('one');
+  await bench.called('screencastFrameAck', 1);
+  bench.say('two', 200);
+  await bench.called('screencastFrameAck', 2);
+  assert.equal(bench.pictures, ['one', 'two']);
+  assert.is(bench.count('start'), 1);
+  bench.recorder.stop();
+});
+
+test('after several at once the capture begins anew, as Chrome may have dropped one', async () => {
+  const bench = openBench();
+  for (const text of ['one', 'two', 'three']) bench.say(text);
+  await bench.called('start', 2);
+  assert.is(bench.count('screencastFrameAck'), 3);
+  bench.say('four');
+  await bench.called('screencastFrameAck', 4);
+  assert.equal(bench.pictures, ['one', 'two', 'three', 'four']);
+  bench.recorder.stop();
+});
+
+test('a page that draws without end is shot one by one, until two are the same', async () => {
+  const bench = openBench();
+  for (let index = 0; index < 16; index += 1) bench.say(`picture ${index}`, 100);
+  assert.is(bench.count('stop'), 1);
+  bench.say('unasked');
+  for (const [index, text] of ['a', 'b', 'b', 'b'].entries()) {
+    await bench.called('start', index + 2);
+    bench.say(text, 250);
+  }
+  assert.equal(bench.pictures.slice(-2), ['a', 'b']);
+  assert.not(bench.pictures.includes('unasked'));
+  const stops = bench.count('stop');
+  bench.say('live again', 100);
+  await bench.called('screencastFrameAck', 1);
+  assert.is(bench.pictures.at(-1), 'live again');
+  assert.is(bench.count('stop'), stops);
+  bench.recorder.stop();
+});
+
+test('of a page that new windows hold no picture is taken until it runs again', async () => {
+  const bench = openBench();
+  bench.say('one');
+  bench.recorder.hold();
+  bench.recorder.hold();
+  await bench.called('Runtime.evaluate', 2);
+  bench.say('dimmed');
+  const [first, second] = bench.running;
+  first?.resolve();
+  await first?.promise;
+  bench.say('dimmed still');
+  assert.is(bench.count('start'), 1);
+  second?.reject(new Error('the answer did not come in time'));
+  await bench.called('start', 2);
+  bench.see(true);
+  bench.say('two');
+  await bench.called('screencastFrameAck', 1);
+  assert.equal(bench.pictures, ['one', 'two']);
+  bench.recorder.stop();
+});
+
+test('a page that its window has covered gives no picture until it is seen', async () => {
+  const bench = openBench();
+  bench.see(false);
+  bench.say('one that was never held');
+  bench.recorder.hold();
+  await bench.called('Runtime.evaluate', 1);
+  bench.running[0]?.resolve();
+  await bench.called('start', 2);
+  bench.see(false);
+  bench.say('dimmed');
+  bench.see(true);
+  bench.say('dimmed still');
+  await bench.called('start', 3);
+  bench.see(true);
+  bench.say('two');
+  assert.equal(bench.pictures, ['one that was never held', 'two']);
+  bench.recorder.stop();
+});
+
+test('a start that Chrome has not done yet is wanted no more when the capture stops', async () => {
+  const bench = openBench();
+  assert.equal(bench.wanted(), [true]);
+  bench.recorder.hold();
+  assert.equal(bench.wanted(), [false]);
+  bench.running[0]?.resolve();
+  await bench.called('start', 2);
+  assert.equal(bench.wanted(), [false, true]);
+  for (const text of ['one', 'two', 'three']) bench.say(text);
+  await bench.called('start', 3);
+  assert.equal(bench.wanted(), [false, false, true]);
+  bench.recorder.stop();
+  assert.equal(bench.wanted(), [false, false, false]);
+});
+
+test('one that is stopped while its page is held does not begin again', async () => {
+  const bench = openBench();
+  bench.recorder.hold();
+  await bench.called('Runtime.evaluate', 1);
+  bench.recorder.stop();
+  bench.running[0]?.resolve();
+  await bench.running[0]?.promise;
+  assert.is(bench.count('start'), 1);
+});
+
+test('one that is stopped, or whose page is gone, takes nothing more', async () => {
+  const bench = openBench();
+  bench.say('one');
+  bench.recorder.stop();
+  bench.say('two');
+  assert.equal(bench.pictures, ['one']);
+  assert.is(bench.count('stop'), 1);
+  const gone = openBench();
+  gone.close();
+  await gone.called('stop', 1);
+  gone.say('two');
+  assert.equal(gone.pictures, []);
+});
+
+test('the size of a JPEG is read where it stands', () => {
+  const head = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 3, 32, 5, 0, 1, 1, 1];
+  assert.equal(jpegSize(Buffer.from(head)), { width: 1280, height: 800 });
+  for (const wrong of [
+    [],
+    [1, 2, 3, 4],
+    [0xff, 0xd8, 0xff, 0xe0, 0, 9],
+    [0xff, 0xd8, 0, 1, 0, 2],
+  ]) {
+    assert.is(jpegSize(Buffer.from(wrong)), undefined);
+  }
+});
+
+test.run();

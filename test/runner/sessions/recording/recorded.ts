@@ -1,0 +1,109 @@
+/** Records what a real Chrome shows, into a real core. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { newId } from '../../../../core/common/ids.ts';
+import { must } from '../../../../proto/common/must.ts';
+import { openEncoder } from '../../../../runner/sessions/recording/encoder.ts';
+import { recording } from '../../../../runner/sessions/recording/recording.ts';
+import { openRecordings, type Recordings } from '../../../../runner/sessions/recording/uploader.ts';
+import type { Booted } from '../../../core/boot.ts';
+import { until } from '../../../support/poll.ts';
+import { pixelAt } from '../../../support/runner/video.ts';
+import { type Lab, launchOne, log } from '../../browser/lab.ts';
+
+export const LIMIT_MS = 30_000;
+
+export type Recorded = { leaseId: string; sessionId: string };
+
+export async function lease(app: Booted): Promise<Recorded> {
+  const { sessionId } = await app.invoke(await app.publish({ name: newId() }));
+  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
+  return { leaseId, sessionId };
+}
+
+const COLOURS = { red: [255, 0, 0], lime: [0, 255, 0], blue: [0, 0, 255] } as const;
+export type Colour = keyof typeof COLOURS;
+
+/** Waits until a page's last picture has that colour. */
+export type Shows = (colour: Colour) => Promise<void>;
+/** Sets the page's colour, and waits for it. */
+export type Paint = (page: Page, colour: Colour) => Promise<void>;
+
+/** Records what `drive` does, ends the session, and encodes what is left. */
+export async function record(
+  app: Booted,
+  lab: Lab,
+  { leaseId }: Recorded,
+  drive: (browser: Browser, paint: Paint, shows: Shows) => Promise<void>,
+  now = Date.now,
+): Promise<void> {
+  const encoder = openEncoder({
+    launch: (wanted) => launchOne({ runDir: lab.runDir, allow: [], ...wanted }),
+    log,
+  });
+  await using recordings = openRecordings({ encoder, runDir: lab.runDir, log });
+  const { clients, asRunner: call } = app;
+  const last = new Map<string, Buffer>(); // by spool
+  const watched: Recordings = {
+    ...recordings,
+    openSpool(name, projectId) {
+      const spool = recordings.openSpool(name, projectId);
+      const { add } = spool;
+      return Object.assign(spool, {
+        add(picture: Parameters<typeof add>[0]) {
+          last.set(name, picture.jpeg);
+          return add(picture);
+        },
+      });
+    },
+  };
+  const shows: Shows = async (colour) => {
+    const path = join(lab.runDir, 'picture.jpg');
+    const isShown = async (picture: Buffer) => {
+      writeFileSync(path, picture);
+      const seen = await pixelAt(path, 0, { x: 100, y: 600 });
+      return seen.every(
+        (value, index) => Math.abs(value - must(COLOURS[colour][index], 'a part of it')) < 60,
+      );
+    };
+    await until(async () => {
+      for (const picture of last.values()) if (await isShown(picture)) return true;
+      return false;
+    }, LIMIT_MS);
+  };
+  const paint: Paint = async (page, colour) => {
+    await page.evaluate(`document.documentElement.style.background = '${colour}'`);
+    await shows(colour);
+  };
+  const open = recording({
+    ...{ clients, call, leaseId, recordings: watched, now, warn: () => {} },
+    projectId: 'recorded',
+  });
+  const part = await open(lab.chrome);
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  await drive(browser, paint, shows);
+  await browser.close();
+  await part.end();
+  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  await clients.runners.completeInvocation(end, call);
+  await recordings.idle();
+}
+
+export async function downloads(app: Booted, id: string) {
+  const { sessions } = app.clients;
+  await sessions.requestRecordingDownloads({ id }, app.asProject);
+  return (await sessions.listRecordingDownloads({ id }, app.asProject)).downloads;
+}
+
+export async function save(app: Booted, url: string, path: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const { chunk } of app.clients.blobs.readBlob({ blobId: '', url }, app.asGateway)) {
+    chunks.push(chunk);
+  }
+  writeFileSync(path, Buffer.concat(chunks));
+  return path;
+}
+
+export const pageOf = (browser: Browser): Page =>
+  must(browser.contexts()[0]?.pages()[0], 'the default page');

@@ -1,0 +1,50 @@
+/** A connection that says nothing ends; one that says something, either way, does not. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { watchIdle } from '../../../../runner/sessions/relay/idle-timeout.ts';
+import { until } from '../../browser/lab.ts';
+
+const idle = suite('runner/sessions/relay/idle-timeout');
+
+function open(idleMs: number | undefined) {
+  const closes: string[] = [];
+  let gone = (): void => {};
+  let messages = 0;
+  const client = {
+    get messages() {
+      return messages;
+    },
+    close: (code: number, reason: string) => void closes.push(`${code} ${reason}`),
+  };
+  const socket = {
+    ping: () => {},
+    once: (_event: string, listener: () => void) => (gone = listener),
+  };
+  watchIdle(socket as never, client, idleMs);
+  return { closes, say: () => (messages += 1), gone: () => gone() };
+}
+
+idle('nothing for as long ends it with 1008 and says why; what speaks stays', async () => {
+  const quiet = open(50);
+  const lively = open(2_000); // what a machine that is busy does not stand still for
+  const speaking = setInterval(lively.say, 1);
+  const never = open(undefined);
+  await until(() => quiet.closes.length > 0, 'it ended');
+  assert.is(quiet.closes[0], '1008 no CDP traffic for 0.05 s');
+  assert.equal(lively.closes, []);
+  assert.equal(never.closes, []);
+  clearInterval(speaking);
+  await until(() => lively.closes.length > 0, 'it ended when it spoke no more');
+  for (const one of [quiet, lively, never]) one.gone();
+});
+
+idle('after its end nothing watches it', async () => {
+  const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const one = open(50);
+  one.gone();
+  const after = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  assert.is(after, before);
+  assert.equal(one.closes, []);
+});
+
+idle.run();

@@ -1,0 +1,201 @@
+/** One leased session, one end: with a Chrome, a door and a core that do as they are told. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/common/log.ts';
+import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import type { Chrome } from '../../../runner/browser/launch.ts';
+import { runSession, type SessionDeps } from '../../../runner/sessions/run-session.ts';
+import { BROWSERS } from '../../support/runner/browsers.ts';
+
+const test = suite('runner/sessions/run-session');
+/** This Chrome tells nothing. */
+const QUIET = { browserSettings: { logSession: false, recordSession: false } };
+const WORK = {
+  ...{ sessionId: 's', projectId: 'p', signingKey: 'k' },
+  sessionParamsJson: JSON.stringify(QUIET),
+  ...{ timeoutMs: 1_000_000, keepAlive: true, context: undefined, extension: undefined },
+};
+
+type Scene = {
+  take?: (signal: AbortSignal) => Promise<Chrome>;
+  /** What core says to StartSession; the session's signals can be aborted in it. */
+  start?: (abort: Abort) => boolean;
+  timeoutMs?: number;
+  /** Of its time, when it starts. */
+  passedMs?: number;
+  /** Aborted before it begins. */
+  before?: Name[];
+  /** When core knows that it came. */
+  taken?: Promise<void>;
+  /** What its Chrome was ended for. */
+  overMemory?: string;
+};
+type Name = 'lost' | 'released' | 'ending' | 'stopped' | 'crash';
+type Abort = (name: Name) => void;
+
+/** Runs it; gives what core was told and what happened, in order. */
+async function run({ take, start = () => true, before = [], ...scene }: Scene) {
+  const acts: string[] = [];
+  const told: CompleteSessionRequest[] = [];
+  const pipe = Promise.withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
+  const chrome = {
+    dir: '/nowhere',
+    pipe: { closed: pipe.promise, onEvent: () => () => {} },
+    egress: {
+      bytes: { sent: 2, received: 3, managed: 5 },
+      steer: () => {},
+      onRefusal: () => {},
+    },
+    exited: gone.promise.then(() => acts.push('chrome gone')),
+    kill: () => gone.resolve(),
+    why: () => scene.overMemory,
+  } as unknown as Chrome;
+  const of = () => new AbortController();
+  const signals = { lost: of(), released: of(), ending: of(), stopped: of() };
+  const abort: Abort = (name) => (name === 'crash' ? pipe.resolve() : signals[name].abort());
+  before.forEach(abort);
+  const runners = {
+    async startSession() {
+      acts.push('started');
+      return { accepted: start(abort) };
+    },
+    async completeSession(request: CompleteSessionRequest) {
+      acts.push('told');
+      told.push(request);
+      return { accepted: true };
+    },
+  } as unknown as Clients['runners'];
+  const startedAt = 1_000;
+  let asked = 0;
+  const deps: SessionDeps = {
+    clients: { runners, blobs: {} as Clients['blobs'] },
+    call: {},
+    ...BROWSERS,
+    chromes: { take: (_wanted, signal) => take?.(signal) ?? Promise.resolve(chrome) },
+    door: {
+      admit(signingKey) {
+        acts.push(`${signingKey} in`);
+        return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
+      },
+    },
+    runDir: '/nonexistent',
+    log: openLog({ role: 'test', level: 'silent' }),
+    now: () => startedAt + (asked++ > 0 ? (scene.passedMs ?? 0) : 0),
+    times: { connectMs: 1_000_000, idleMs: 1_000_000, graceMs: 0 },
+    taken: scene.taken?.then(() => void acts.push('known')) ?? Promise.resolve(),
+    lost: signals.lost.signal,
+    released: signals.released.signal,
+    ending: signals.ending.signal,
+    stopped: signals.stopped.signal,
+  };
+  await runSession({ ...WORK, timeoutMs: scene.timeoutMs ?? WORK.timeoutMs }, 'lease', deps);
+  return { acts, told, end: told[0]?.end, reason: told[0]?.reason };
+}
+
+test('the door is open before core is told, and Chrome is gone before the end is', async () => {
+  const { acts, told } = await run({
+    start(abort) {
+      setImmediate(abort, 'released');
+      return true;
+    },
+  });
+  assert.equal(acts, ['k in', 'started', 'k out', 'chrome gone', 'told']);
+  const reason = 'the session was released';
+  assert.equal(told, [{ leaseId: 'lease', end: 'COMPLETED', reason, proxyBytes: 5 }]);
+});
+
+test('before core knows that it came nobody is let in, and no end is told', async () => {
+  const soon = () => new Promise<void>((resolve) => setTimeout(resolve, 20));
+  const start = (abort: Abort) => {
+    setImmediate(abort, 'released');
+    return true;
+  };
+  const { acts } = await run({ taken: soon(), start });
+  assert.equal(acts, ['known', 'k in', 'started', 'k out', 'chrome gone', 'told']);
+  const take = () => Promise.reject(new Error('no Chrome'));
+  const failed = await run({ taken: soon(), take });
+  assert.equal(failed.acts, ['known', 'told']);
+});
+
+test('its time is counted from the start of its Chrome', async () => {
+  const late = await run({ timeoutMs: 60_000, passedMs: 60_000 });
+  assert.is(late.end, 'TIMED_OUT');
+  assert.is(late.reason, 'session timed out');
+});
+
+test('each way to end it has a status and a reason', async () => {
+  const expected = {
+    released: ['COMPLETED', 'the session was released'],
+    ending: ['ERROR', 'the service is shutting down'],
+    crash: ['ERROR', 'the browser was lost'],
+  } as const;
+  for (const [name, [status, why]] of Object.entries(expected)) {
+    const { end, reason, acts } = await run({
+      start(abort) {
+        setImmediate(abort, name as Name);
+        return true;
+      },
+    });
+    assert.is(end, status, name);
+    assert.is(reason, why);
+    assert.is(acts.filter((act) => act === 'chrome gone').length, 1);
+  }
+});
+
+test('a browser that took too much memory is the reason of its end', async () => {
+  const { end, reason } = await run({
+    overMemory: 'it used more than 1 MiB of memory',
+    start(abort) {
+      setImmediate(abort, 'crash');
+      return true;
+    },
+  });
+  assert.is(`${end}: ${reason}`, 'ERROR: the browser was lost: it used more than 1 MiB of memory');
+});
+
+test('a lost lease is told to nobody, nor one that core did not let begin', async () => {
+  const lost = await run({
+    start(abort) {
+      setImmediate(abort, 'lost');
+      return true;
+    },
+  });
+  assert.equal(lost.acts, ['k in', 'started', 'k out', 'chrome gone']);
+  const late = await run({ start: () => false });
+  assert.equal(late.acts, ['k in', 'started', 'k out', 'chrome gone']);
+});
+
+test('no Chrome is ERROR, and says nothing of this machine', async () => {
+  const { end, reason, acts } = await run({
+    take: () => Promise.reject(new Error('no such file /srv/x')),
+  });
+  assert.is(end, 'ERROR');
+  assert.is(reason, 'the browser could not be started');
+  assert.equal(acts, ['told']);
+});
+
+test('a core that refuses the start is ERROR', async () => {
+  const { end, acts } = await run({
+    start() {
+      throw new Fault('INTERNAL', 'no');
+    },
+  });
+  assert.is(end, 'ERROR');
+  assert.ok(acts.includes('chrome gone'));
+});
+
+test('released before it began: COMPLETED; a runner that ends leaves it to another', async () => {
+  const take = async (signal: AbortSignal) => {
+    signal.throwIfAborted();
+    throw new Error('not aborted');
+  };
+  assert.is((await run({ take, before: ['released'] })).end, 'COMPLETED');
+  assert.is((await run({ take, before: ['released', 'ending'] })).end, 'COMPLETED');
+  assert.equal((await run({ take, before: ['ending'] })).acts, []);
+  assert.equal((await run({ take, before: ['lost'] })).acts, []);
+});
+
+test.run();

@@ -1,0 +1,87 @@
+/** Connections at the door end with their API key, and others do not. */
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { WebSocket, WebSocketServer } from 'ws';
+import { openLog } from '../../../../proto/common/log.ts';
+import type { Clients } from '../../../../proto/rpc/services.ts';
+import { followRevocations } from '../../../../runner/sessions/server/revocations.ts';
+import { type Admitted, openDoor } from '../../../../runner/sessions/server/session-server.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+
+const test = suite('runner/sessions/server/revocations');
+const log = openLog({ role: 'test', level: 'silent' });
+
+async function open() {
+  await using cleanup = new AsyncDisposableStack();
+  const dir = cleanup.use(tempDirectory());
+  const path = join(dir.path, 'door.sock');
+  const door = cleanup.use(await openDoor({ where: path, log }));
+  const sockets = new WebSocketServer({ noServer: true });
+  const serve: Admitted['relay']['serve'] = (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, (one) => one.on('message', (m) => one.send(m)));
+  cleanup.use(door.admit('key', { relay: { serve }, chrome: {} as Admitted['chrome'] }));
+  const kept = cleanup.move();
+  return {
+    door,
+    connect(apiKeyId?: string) {
+      const query = apiKeyId === undefined ? '' : `&apiKeyId=${apiKeyId}`;
+      return new WebSocket(`ws+unix:${path}:/connect?signingKey=key${query}`);
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+test('a revoked key closes what it opened, with 1008, and opens nothing more', async () => {
+  await using scene = await open();
+  const [theirs, own, none] = [scene.connect('a'), scene.connect('b'), scene.connect()];
+  await Promise.all([theirs, own, none].map((one) => once(one, 'open')));
+  const closed = once(theirs, 'close');
+  scene.door.revoke(['a', 'unknown']);
+  const [code, reason] = await closed;
+  assert.equal([code, String(reason)], [1008, 'the API key was revoked']);
+  for (const one of [own, none]) {
+    one.send('still here');
+    assert.is(String((await once(one, 'message'))[0]), 'still here');
+  }
+  const refused = scene.connect('a');
+  const [, response] = await once(refused, 'unexpected-response');
+  assert.is(response.statusCode, 401);
+  refused.on('error', () => undefined).terminate();
+  for (const one of [own, none]) one.terminate();
+});
+
+test('a client that does not close is cut', async () => {
+  await using scene = await open();
+  const client = scene.connect('a');
+  await once(client, 'open');
+  client.pause();
+  const cut = once(client, 'close');
+  scene.door.revoke(['a']);
+  setImmediate(() => client.resume());
+  await cut;
+});
+
+test('what core tells is revoked, and named in the next question', async () => {
+  const asked: string[][] = [];
+  const revoked: string[][] = [];
+  const over = new AbortController();
+  const answers = [['a'], ['a', 'b'], []];
+  const runners = {
+    async awaitRevocations({ knownKeyIds }: { knownKeyIds: string[] }) {
+      asked.push(knownKeyIds);
+      if (asked.length === answers.length) over.abort();
+      return { keyIds: answers[asked.length - 1] ?? [] };
+    },
+  } as unknown as Clients['runners'];
+  await followRevocations({
+    clients: { runners },
+    ...{ call: {}, log, signal: over.signal },
+    door: { revoke: (keyIds) => void revoked.push([...keyIds]) },
+  });
+  assert.equal(asked, [[], ['a'], ['a', 'b']]);
+  assert.equal(revoked, answers);
+});
+
+test.run();

@@ -1,0 +1,81 @@
+/**
+ * The store without its thread: the same operations on the same schema, and the database open to
+ * look into.
+ */
+import type { Database } from 'better-sqlite3';
+import { newId } from '../../../core/common/ids.ts';
+import { openDatabase } from '../../../core/store/sqlite/engine/open.ts';
+import type { Tx } from '../../../core/store/sqlite/engine/transaction.ts';
+import { allOps } from '../../../core/store/sqlite/ops.ts';
+import { emitEvent } from '../../../core/store/sqlite/webhooks/events.ts';
+import type { Store, Topic } from '../../../core/store/types.ts';
+import { TEST_START_MS } from '../clock.ts';
+import { tempDirectory } from '../temp.ts';
+
+export type BareStore = AsyncDisposable & {
+  store: Store;
+  db: Database;
+  /** A project that exists. */
+  projectId: string;
+  /** Writes an event as a status change does, and wakes. */
+  emit(event: Parameters<typeof emitEvent>[1]): void;
+  /** All rows of a query. */
+  rows(sql: string, ...values: unknown[]): Record<string, unknown>[];
+};
+
+/** `await using bare = bareStore()` */
+export function bareStore(durability: 'full' | 'normal' = 'normal'): BareStore {
+  const dir = tempDirectory();
+  const open = openDatabase({ dir: dir.path, durability });
+  const { db } = open;
+  const listeners = new Map<Topic, Set<() => void>>();
+  const woken = new Set<Topic>();
+  const tx: Tx = { db, wake: (topic) => void woken.add(topic), crashPoint: () => {} };
+  const commit = <T>(run: () => T): T => {
+    woken.clear();
+    const value = db.transaction(run).immediate();
+    for (const topic of woken) for (const listener of listeners.get(topic) ?? []) listener();
+    return value;
+  };
+  const ops = Object.entries(allOps(tx)).map(([name, op]) => [
+    name,
+    async (...args: unknown[]) => commit(() => (op as (...a: unknown[]) => unknown)(...args)),
+  ]);
+  const store = {
+    ...Object.fromEntries(ops),
+    onWake(topic: Topic, listener: () => void) {
+      const all = listeners.get(topic) ?? new Set();
+      listeners.set(topic, all.add(listener));
+      return () => all.delete(listener);
+    },
+    syncP95Ms: () => undefined,
+    async close() {},
+  } as Store;
+  return {
+    store,
+    db,
+    projectId: addProject(tx, 'default'),
+    emit: (event) => commit(() => emitEvent(tx, event)),
+    rows: (sql, ...values) => db.prepare<unknown[], Record<string, unknown>>(sql).all(...values),
+    async [Symbol.asyncDispose]() {
+      open.close();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function addProject(tx: Tx, name: string): string {
+  const at = TEST_START_MS;
+  const row = { id: newId(), name, defaultTimeout: 900, concurrency: 25 };
+  return allOps(tx).ensureProject({ ...row, createdAt: at, updatedAt: at }).id;
+}
+
+/** A call of that project, as core/api/interceptors.ts hands it to a service. */
+export function callerOf(projectId: string, timeoutMs = 30_000) {
+  const call = {
+    signal: new AbortController().signal,
+    deadline: performance.now() + timeoutMs,
+    metadata: {},
+  };
+  return { projectId, call };
+}

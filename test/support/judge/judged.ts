@@ -1,0 +1,70 @@
+/**
+ * A door before a service, through which every client of a test passes, whatever it is: fetch, a
+ * published command, a browser. Bytes pass as they are, both ways, upgrades too, and an end of one
+ * side is the same end of the other; the judge listens along. What it found fails the test when the
+ * door closes. Links lead through the door as well: the service takes the host that a client names.
+ */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { operationsOf, readContract } from '../../../gateway/rest/operations.ts';
+import { describe } from '../../../gateway/routes/openapi.ts';
+import { type Description, type Judge, openJudge, type Seen } from './judge.ts';
+import { overhear } from './overheard.ts';
+
+/** The same fault may be in each of many answers. */
+const FAULTS_MAX = 20;
+
+/** Closing rejects with what was found. */
+export type Judged = AsyncDisposable & { url: string };
+
+/** Opens one before the service at that address, which need not be there yet. */
+export async function openJudged(target: string): Promise<Judged> {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  const faults = new Set<string>();
+  let judge: Judge | undefined;
+
+  function tell(seen: Seen): void {
+    if (faults.size === FAULTS_MAX) return;
+    judge ??= openJudge(published());
+    const fault = judge.verdict(seen);
+    if (fault !== undefined) faults.add(fault);
+  }
+
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (near) => {
+    const there = { host: hostname, port: Number(port) };
+    const far = connect({ ...there, allowHalfOpen: true, noDelay: true });
+    const { asked, answered, ended } = overhear(tell);
+    near.on('data', asked).pipe(far);
+    far.on('data', answered).on('end', ended).pipe(near);
+    follow(near, far);
+    follow(far, near);
+    for (const socket of [near, far]) {
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of open) socket.destroy();
+      await closed;
+      if (faults.size > 0) throw new Error(`not as /openapi.json says:\n${[...faults].join('\n')}`);
+    },
+  };
+}
+
+/** A connection that fails, or that nobody takes, fails on the other side too. */
+function follow(one: Socket, other: Socket): void {
+  one.on('error', () => other.resetAndDestroy());
+}
+
+/** What GET /openapi.json serves; the service may be down when an answer of its is judged. */
+function published(): Description {
+  const registry = readContract();
+  return describe(registry, operationsOf(registry)) as Description;
+}

@@ -1,0 +1,202 @@
+/**
+ * The arrows of the house as rules over a source tree, for test/layers.test.ts. The map of them is
+ * in README.md.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join, posix } from 'node:path';
+import { codeOf, functionsOf, hasComputedImport, importsOf } from './source.ts';
+import { MAY_READ_WALL_CLOCK, wallClockIn } from './wall-clock.ts';
+
+const ROOTS = ['proto', 'core', 'gateway', 'runner', 'test'];
+const FILE_MAX_LINES = 250;
+const FUNCTION_MAX_LINES = 50;
+const LINE_MAX_COLUMNS = 100;
+
+/**
+ * Folder -> the folders it may import from; the deepest one that holds the file decides. test may
+ * import everything.
+ */
+const ARROWS: Record<string, readonly string[]> = {
+  proto: ['proto'],
+  core: ['core', 'proto'],
+  gateway: ['gateway', 'proto'],
+  runner: ['runner', 'proto'],
+  'runner/sdk': ['runner/sdk'],
+  'runner/host': ['runner/host', 'runner/sdk'],
+  test: ROOTS,
+};
+/** Who knows every role, and what they may load, by dynamic import only. */
+const ROLE_TABLES = /^gateway\/cli\/.+\.ts$/;
+const ROLES = new RegExp(
+  [
+    String.raw`^core/(?:main|maintenance/(?:doctor|backup/(?:offline|restore)))\.ts$`,
+    String.raw`^runner/(?:main|machine/doctor|cli/[^/]+)\.ts$`,
+  ].join('|'),
+);
+
+/** Package -> the only places that may import it. */
+const OWNERS: Record<string, readonly string[]> = {
+  'better-sqlite3': ['core/store/sqlite/'],
+  koa: ['gateway/'],
+  '@koa/router': ['gateway/'],
+  piscina: ['runner/host/'],
+  'chrome-remote-interface': ['runner/browser/'],
+  esbuild: ['runner/builds/bundle/bundle.ts', 'gateway/packaging/'],
+  ws: ['runner/sessions/', 'gateway/'],
+  undici: ['gateway/webhooks/'],
+};
+/**
+ * Files whose npm packages are counted: `sdk` is carried by a user's bundle, `host` runs beside a
+ * tenant's code.
+ */
+const PACKAGES: Record<string, readonly string[]> = {
+  'runner/sdk': [],
+  'runner/host': ['piscina'],
+};
+
+/** Values in, values out. */
+const PURE = new RegExp(
+  [
+    String.raw`^core/(?:delivery/[^/]+|files/url-signature)\.ts$`,
+    String.raw`^runner/sessions/log/(?:recorder|format|redaction|filter)\.ts$`,
+    String.raw`^runner/sessions/relay/command-policy\.ts$`,
+  ].join('|'),
+);
+const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:net', 'node:util'];
+/**
+ * Of node:net only these: they read text. Source: core/delivery needs BlockList and isIP to judge
+ * an endpoint.
+ */
+const PURE_NET =
+  /import\s*(?:type )?\{\s*(?:(?:BlockList|isIP|isIPv[46]),?\s*)+\}\s*from\s*'node:net'/;
+const CLOCKS_AND_EDGES = [
+  String.raw`\b(?:Date|performance)\.now\b`,
+  String.raw`\bnew Date\(\)`,
+  String.raw`\bMath\.random\b`,
+  String.raw`\bset(?:Timeout|Interval|Immediate)\b`,
+  String.raw`\bfetch\b`,
+  String.raw`\bprocess\.\w+\b`,
+];
+const IMPURE = new RegExp(CLOCKS_AND_EDGES.join('|'));
+const READS_ENV =
+  /\bprocess\s*\.\s*env\b|\bprocess\s*\[\s*['"]env|\{[^}]*\benv\b[^}]*\}\s*=\s*process\b/;
+/** modules.js and the executable's loader run before the program; its build is none of it. */
+const MAY_READ_ENV =
+  /(?:^|\/)config\.ts$|^gateway\/(?:cli\/roles\/serve\.ts|bin\.ts|modules\.js|packaging\/)|^test\//;
+/**
+ * The host loads bundles, and the builder's introspection does too: their names are not known here.
+ * compile.js loads every role and thread, to compile them and run none; tabern.js the command
+ * table, which is TypeScript or compiled.
+ */
+const MAY_COMPUTE_IMPORTS =
+  /^(?:(?:runner\/host|test)\/|gateway\/(?:packaging\/compile-modules|tabern)\.js$)/;
+
+type Source = { path: string; text: string };
+
+/**
+ * Every broken rule under `root`, one line each: `file: what is wrong`. Empty when the house
+ * stands.
+ */
+export function brokenRules(root: string): string[] {
+  const files = ROOTS.flatMap((folder) => sourcesOf(root, folder));
+  return files.flatMap((file) => [
+    ...arrows(file),
+    ...packages(file),
+    ...purity(file),
+    ...environment(file),
+    ...wallClock(file),
+    ...sizes(file),
+  ]);
+}
+
+function arrows({ path, text }: Source): string[] {
+  const broken: string[] = [];
+  const allowed = deepest(ARROWS, path) ?? [];
+  for (const { target, isDynamic } of importsOf(text)) {
+    if (!target.startsWith('.')) continue;
+    const to = posix.join(posix.dirname(path), target);
+    if (allowed.some((folder) => to.startsWith(`${folder}/`))) continue;
+    if (isDynamic && ROLE_TABLES.test(path) && ROLES.test(to)) continue;
+    broken.push(`${path}: may not import ${to}`);
+  }
+  if (hasComputedImport(text) && !MAY_COMPUTE_IMPORTS.test(path)) {
+    broken.push(`${path}: imports a module whose name is not written there`);
+  }
+  return broken;
+}
+
+function packages({ path, text }: Source): string[] {
+  if (path.startsWith('test/')) return [];
+  const counted = deepest(PACKAGES, path);
+  return importsOf(text).flatMap(({ target }) => {
+    if (target.startsWith('.')) return [];
+    if (isBuiltin(target)) {
+      return path.startsWith('runner/sdk/') ? [`${path}: may not import ${target}`] : [];
+    }
+    const name = target.split('/', target.startsWith('@') ? 2 : 1).join('/');
+    const owners = OWNERS[name];
+    const isOwned = owners === undefined || owners.some((owner) => path.startsWith(owner));
+    const isCounted = counted === undefined || counted.includes(name);
+    return isOwned && isCounted ? [] : [`${path}: may not import the package ${name}`];
+  });
+}
+
+function purity({ path, text }: Source): string[] {
+  if (!PURE.test(path)) return [];
+  const builtins = importsOf(text).filter(({ target }) => isBuiltin(target));
+  const broken = builtins
+    .filter(({ target }) => !PURE_BUILTINS.includes(target))
+    .map(({ target }) => `${path}: is pure, so may not import ${target}`);
+  if (builtins.some(({ target }) => target === 'node:net') && !PURE_NET.test(text)) {
+    broken.push(`${path}: is pure, so may only judge addresses with node:net`);
+  }
+  const impure = IMPURE.exec(codeOf(text));
+  if (impure) broken.push(`${path}: is pure, so may not use ${impure[0]}`);
+  return broken;
+}
+
+function environment({ path, text }: Source): string[] {
+  if (MAY_READ_ENV.test(path) || !READS_ENV.test(codeOf(text))) return [];
+  return [`${path}: reads process.env, which config.ts is for`];
+}
+
+/** Pure files have a rule of their own. */
+function wallClock({ path, text }: Source): string[] {
+  const found = wallClockIn(text);
+  const isFree = path.startsWith('test/') || path in MAY_READ_WALL_CLOCK || PURE.test(path);
+  if (found === undefined || isFree) return [];
+  return [`${path}: reads the wall clock by ${found}: use performance.now() or steadyClock()`];
+}
+
+function sizes({ path, text }: Source): string[] {
+  const lines = text.trimEnd().split('\n');
+  const broken = lines.flatMap((line, index) =>
+    line.length > LINE_MAX_COLUMNS ? [`${path}:${index + 1}: ${line.length} columns`] : [],
+  );
+  if (lines.length > FILE_MAX_LINES) broken.push(`${path}: ${lines.length} lines`);
+  const long = functionsOf(text).filter((one) => one.lines > FUNCTION_MAX_LINES);
+  return [
+    ...broken,
+    ...long.map((one) => `${path}:${one.line}: ${one.name} has ${one.lines} lines`),
+  ];
+}
+
+/** The value of the longest key that is a folder of the path. */
+function deepest<T>(table: Record<string, T>, path: string): T | undefined {
+  const keys = Object.keys(table).filter((folder) => path.startsWith(`${folder}/`));
+  const key = keys.sort((one, other) => other.length - one.length)[0];
+  return key === undefined ? undefined : table[key];
+}
+
+/** Our own sources: what is generated, installed or a fixture project of a user is not. */
+function sourcesOf(root: string, folder: string): Source[] {
+  const skipped = ['node_modules', 'proto/gen', 'gateway/web/docs/gen', 'test/support/projects'];
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (skipped.includes(path) || entry.name === 'node_modules') return [];
+    if (entry.isDirectory()) return sourcesOf(root, path);
+    if (!/\.[cm]?[jt]s$/.test(path)) return [];
+    return [{ path, text: readFileSync(join(root, path), 'utf8') }];
+  });
+}

@@ -1,0 +1,147 @@
+/**
+ * One build, run as a runner runs it, and what core was told of it. Core's two services are
+ * received over the real client; the bundle is loaded here, where a runner would load it in a
+ * jailed host.
+ */
+import { readdirSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { create } from 'tar';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/common/log.ts';
+import type { CompleteBuildRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import { type Handlers, local, notBuilt } from '../../../proto/rpc/local.ts';
+import { type Clients, SERVICES } from '../../../proto/rpc/services.ts';
+import { openInstalled } from '../../../runner/builds/install/cache.ts';
+import { type BuildDeps, type Introspector, runBuild } from '../../../runner/builds/run-build.ts';
+import { openJail } from '../../../runner/jail/open.ts';
+import { directory } from './project.ts';
+
+export const PROJECTS = join(import.meta.dirname, '../projects');
+const LEASE = 'lease-1';
+type Files = Record<string, string>;
+
+/** Loads the bundle as a host does, without the jail. */
+const here: Introspector = {
+  async introspect({ bundle }) {
+    try {
+      const url = `${pathToFileURL(bundle.path).href}?${bundle.sha256}`;
+      return { ok: true, manifests: (await import(url)).manifests() };
+    } catch (error) {
+      return { ok: false, code: 'BUILD_ERROR', message: String(error) };
+    }
+  },
+};
+
+/** What core would see of one build. */
+function core(archive: Buffer) {
+  const lines: string[] = [];
+  const ends: CompleteBuildRequest['outcome'][] = [];
+  const stored: Buffer[] = [];
+  let isDown = true;
+  const runners: Partial<Handlers<typeof SERVICES.runners>> = {
+    async appendLogs({ leaseId, first, lines: given }) {
+      assert.is(leaseId, LEASE);
+      assert.is(first, lines.length, 'lines are numbered without a gap');
+      lines.push(...given.map(({ level, message }) => `${level} ${message}`));
+      return {};
+    },
+    async completeBuild({ outcome }) {
+      if (isDown) {
+        isDown = false;
+        throw new Fault('CORE_UNAVAILABLE', 'starting');
+      }
+      ends.push(outcome);
+      return { accepted: true };
+    },
+  };
+  const blobs: Handlers<typeof SERVICES.blobs> = {
+    async *readBlob() {
+      for (let at = 0; at < archive.length; at += 65_536) {
+        yield { chunk: archive.subarray(at, at + 65_536) };
+      }
+    },
+    async writeBlob(parts) {
+      const chunks: Uint8Array[] = [];
+      for await (const { part } of parts) {
+        if (part?.$case === 'chunk') chunks.push(part.value);
+        else assert.equal(part?.value, { kind: 'BUNDLE', leaseId: LEASE });
+      }
+      stored.push(Buffer.concat(chunks));
+      return { blobId: 'bundle-blob', size: 1, sha256: 'x' };
+    },
+  };
+  const onError = (error: Error) => {
+    throw error;
+  };
+  const rest = Object.fromEntries(Object.keys(SERVICES.runners).map((name) => [name, notBuilt]));
+  const clients = {
+    runners: local(SERVICES.runners, { ...rest, ...runners } as never, { onError }),
+    blobs: local(SERVICES.blobs, blobs, { onError }),
+  } as Clients;
+  return { clients, lines, ends, stored };
+}
+
+type Change = Partial<BuildDeps> & {
+  timeoutMs?: number;
+  projectId?: string;
+  env?: NodeJS.ProcessEnv;
+  sandbox?: 'auto' | 'bwrap' | 'landlock' | 'none';
+  /** Of the directory that the runner's own lies in. */
+  beside?: Files;
+  /** Instead of the packed folder. */
+  archive?: Buffer;
+};
+const log = openLog({ role: 'test', level: 'silent' });
+
+/** Builds a folder, and checks that nothing of it stays. */
+export async function build(folder: string, change: Change = {}) {
+  const { timeoutMs = 120_000, projectId = 'p', ...more } = change;
+  const { env = process.env, sandbox = 'auto', beside = {}, archive, ...deps } = more;
+  await using temp = directory(beside);
+  const file = join(temp.path, 'archive.tgz');
+  await create({ gzip: true, cwd: folder, file, portable: true }, ['.']);
+  const seen = core(archive ?? (await readFile(file)));
+  const runDirectory = join(temp.path, 'run');
+  await mkdir(runDirectory);
+  const ids = { buildId: 'b', projectId, archiveBlobId: 'a' };
+  const work = { ...ids, entrypoint: 'index.ts', timeoutMs };
+  const jail = await openJail({ sandbox, log });
+  const installed = await openInstalled({ dir: join(temp.path, 'installs'), now: Date.now, log });
+  const began = process.threadCpuUsage();
+  await runBuild(work, LEASE, {
+    clients: seen.clients,
+    call: { metadata: {} },
+    hosts: here,
+    jail,
+    installed,
+    config: { runDirectory, env },
+    log,
+    signal: AbortSignal.timeout(120_000),
+    ...deps,
+  });
+  const { user, system } = process.threadCpuUsage(began);
+  assert.is(seen.ends.length, 1, 'told once');
+  assert.equal(readdirSync(join(runDirectory, 'builds')), [], 'nothing is left');
+  const text = seen.lines.join('\n');
+  assert.not.match(text, temp.path);
+  const outcome = seen.ends[0];
+  return {
+    text,
+    /** Of this thread, which is the runner's: what others would have waited for. */
+    cpuMs: (user + system) / 1_000,
+    stored: seen.stored,
+    success: outcome?.$case === 'success' ? outcome.value : undefined,
+    failure: outcome?.$case === 'failure' ? outcome.value : undefined,
+  };
+}
+
+export async function buildOf(files: Files, change?: Change) {
+  await using project = directory(files);
+  return await build(project.path, change);
+}
+
+/** The smallest entry that publishes something. */
+export const DEFINES = `import { defineFn } from 'tabern'; defineFn('one', async () => 1);`;

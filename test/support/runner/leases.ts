@@ -1,0 +1,32 @@
+/** Leases without a thread: renewals in this one, against a core that answers as it is told. */
+import { type Leases, openLeases } from '../../../runner/leases/leases.ts';
+import { openRenewals } from '../../../runner/leases/renewals.ts';
+
+type Renewals = Parameters<typeof openRenewals>[0];
+
+export type LocalLeases = Leases & {
+  /** Settles when the signal aborts and core is told nothing more. */
+  renewing: Promise<void>;
+};
+
+export function localLeases(
+  options: Omit<Renewals, 'send'> & { onSuperseded(): void; stopped: AbortSignal },
+): LocalLeases {
+  const { log, onSuperseded, stopped } = options;
+  let renewing = Promise.resolve();
+  const leases = openLeases({
+    ...{ log, onSuperseded, stopped, isBrowserFailing: () => false },
+    onFailed: (error) => {
+      throw error;
+    },
+    openThread({ receive }) {
+      // as between threads: later, and in order
+      const send = (message: Parameters<typeof receive>[0]) =>
+        queueMicrotask(() => receive(message));
+      const renewals = openRenewals({ ...options, send });
+      ({ renewing } = renewals);
+      return { send: renewals.receive, async [Symbol.asyncDispose]() {} };
+    },
+  });
+  return { ...leases, renewing };
+}

@@ -1,0 +1,55 @@
+/** `tabern` as a process: what it prints, and how it ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { until } from '../poll.ts';
+
+const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
+/** Of each process, on a machine that is busy. */
+const LIMIT_MS = 90_000;
+
+export type Ended = { code: number | null; out: string; err: string };
+export type Run = {
+  child: ChildProcess;
+  said: { out: string; err: string };
+  ended: Promise<Ended>;
+};
+
+/** With no TABERN_* of the tester's own, but for those given. */
+export function tabern(argv: readonly string[], env: Record<string, string> = {}): Run {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, [BIN, ...argv], {
+    cwd: '/',
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said.out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said.err += text;
+  });
+  const ended = once(child, 'close', { signal: AbortSignal.timeout(LIMIT_MS) }).then(
+    ([code]): Ended => ({ code, ...said }),
+  );
+  return { child, said, ended };
+}
+
+/** A core on that directory, ready; ended with the scope. */
+export async function startCore(
+  env: Record<string, string>,
+): Promise<AsyncDisposable & { run: Run }> {
+  const run = tabern(['core'], env);
+  await until(() => {
+    if (run.child.exitCode !== null) throw new Error(run.said.err);
+    return /core\.sock\b/.test(run.said.out);
+  }, LIMIT_MS);
+  return {
+    run,
+    async [Symbol.asyncDispose]() {
+      run.child.kill('SIGTERM');
+      await run.ended;
+    },
+  };
+}

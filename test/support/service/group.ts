@@ -1,0 +1,76 @@
+/**
+ * A command that runs until it is interrupted, in a process group of its own, as a terminal has it:
+ * Ctrl-C reaches all of them. Whatever happens, nothing of it outlives the scope.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { must } from '../../../proto/common/must.ts';
+import { until } from '../poll.ts';
+import { familyOf, type Process, stillRunning } from './processes.ts';
+
+/** Only a program that does not end at all waits so long. */
+const STUBBORN_MS = 120_000;
+
+export type Group = {
+  /** All that it printed, both streams. */
+  said: () => string;
+  hasEnded: () => boolean;
+  family: () => Process[];
+  /** Ctrl-C; gives the exit code once it and all that it started are gone. */
+  interrupt(): Promise<number | null>;
+} & AsyncDisposable;
+
+export function startGroup(
+  command: readonly string[],
+  options: { cwd: string; env: Record<string, string> },
+): Group {
+  const [program = '', ...words] = command;
+  const child = spawn(program, words, {
+    ...options,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const pid = must(child.pid, 'pid');
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+  }
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (hasEnded()) return;
+    const ended = once(child, 'exit');
+    send(pid, signal);
+    const stubborn = setTimeout(() => send(pid, 'SIGKILL'), STUBBORN_MS);
+    await ended;
+    clearTimeout(stubborn);
+  }
+
+  return {
+    said: () => text,
+    hasEnded,
+    family: () => familyOf(pid),
+    async interrupt() {
+      const family = familyOf(pid);
+      await end('SIGINT');
+      await until(() => stillRunning(family).length === 0);
+      return child.exitCode;
+    },
+    async [Symbol.asyncDispose]() {
+      const family = familyOf(pid);
+      await end('SIGINT');
+      send(pid, 'SIGKILL'); // what a program has left behind is not what is tested
+      await until(() => stillRunning(family).length === 0);
+    },
+  };
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

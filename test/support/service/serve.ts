@@ -1,0 +1,102 @@
+/**
+ * One run of `tabern serve` as a process of its own, as an operator starts it. A Stack starts one
+ * after the other on the same data directory.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { familyOf, type Process } from './processes.ts';
+
+const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
+/** The promise is 2 s (issue 2); on a machine shared with other tests it takes longer. */
+const READY_LIMIT_MS = 90_000;
+const POLL_MS = 20;
+const OUTPUT_MAX_CHARS = 4 << 20;
+
+/** `output` is all that it printed, both streams. */
+export type Service = {
+  child: ChildProcess;
+  pid: number;
+  url: string;
+  output: () => string;
+  /** How long it took until GET /healthz answered 200. */
+  readyMs: number;
+};
+
+/**
+ * Starts it and waits until it is ready. Throws with what it printed when it ends before that.
+ * `command` is what runs tabern, if not the sources.
+ */
+export async function startService(
+  env: Record<string, string>,
+  command: readonly [string, ...string[]] = [process.execPath, LAUNCHER],
+): Promise<Service> {
+  const startedAt = performance.now();
+  const [program, ...words] = command;
+  const child = spawn(program, [...words, 'serve'], {
+    env: { ...inherited(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      if (text.length < OUTPUT_MAX_CHARS) text += chunk;
+    });
+  }
+  const url = `http://127.0.0.1:${env['TABERN_PORT']}`;
+  const output = () => text;
+  const deadline = startedAt + READY_LIMIT_MS;
+  while (!(await isReady(url))) {
+    const isOver = child.exitCode !== null || child.signalCode !== null;
+    if (isOver || performance.now() > deadline) {
+      child.kill('SIGKILL');
+      throw new Error(`tabern serve ${isOver ? 'ended' : 'was not ready in time'}:\n${text}`);
+    }
+    await pause(POLL_MS);
+  }
+  if (child.pid === undefined) throw new Error('ready, and without a pid');
+  return { child, pid: child.pid, url, output, readyMs: performance.now() - startedAt };
+}
+
+/** Sends the signal and waits for the end. Gives the processes that were its own at that moment. */
+export async function endService(
+  service: Service,
+  signal: NodeJS.Signals,
+  limitMs: number,
+): Promise<Process[]> {
+  const { child, pid } = service;
+  if (child.exitCode !== null || child.signalCode !== null) return [];
+  const family = familyOf(pid);
+  const ended = once(child, 'exit', { signal: AbortSignal.timeout(limitMs) });
+  child.kill(signal);
+  try {
+    await ended;
+  } catch (cause) {
+    child.kill('SIGKILL');
+    const message = `not ended ${limitMs} ms after ${signal}:\n${service.output()}`;
+    throw new Error(message, { cause });
+  }
+  return family;
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const answer = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(10_000) });
+    await answer.arrayBuffer();
+    return answer.status === 200;
+  } catch {
+    return false; // not listening yet; the caller has a deadline
+  }
+}
+
+/** The tester's own environment without any TABERN_* of theirs. */
+function inherited(): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('TABERN_') || isChrome(name)),
+  );
+}
+
+function isChrome(name: string): boolean {
+  return name === 'TABERN_CHROME';
+}

@@ -1,0 +1,203 @@
+/**
+ * The real thing for a test: `await using stack = await boot()` runs `tabern serve` on a temporary
+ * data directory and a free port. When the scope ends everything is stopped, and whatever is then
+ * left (a process, a run directory, a temporary file, a listening port) fails the test.
+ */
+import { mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { must } from '../../../proto/common/must.ts';
+import { openJudged } from '../judge/judged.ts';
+import { until } from '../poll.ts';
+import { freePort } from '../port.ts';
+import { tempDirectory } from '../temp.ts';
+import {
+  listeningPorts,
+  type Process,
+  processes,
+  processesNaming,
+  stillRunning,
+} from './processes.ts';
+import { endService, startService } from './serve.ts';
+
+/** SIGTERM drains for 30 s at most (reliability.md R3); the rest is for a machine that is busy. */
+const STOP_LIMIT_MS = 60_000;
+/** What a killed service leaves must be gone within this: it is ended by whoever lost it. */
+const GONE_LIMIT_MS = 45_000;
+
+export type BootOptions = {
+  /** Path of a PEM file with the CA of the test's receiver. */
+  webhookCa?: string;
+  /** More TABERN_* variables. */
+  env?: Record<string, string>;
+  /** What runs tabern, if not the sources. */
+  command?: readonly [string, ...string[]];
+  /** Said of a benchmark alone: its clients reach the service itself, and nobody is judged. */
+  isDirect?: true;
+};
+
+export type Stack = {
+  /** Where clients reach the service: the door at which its answers are judged. */
+  url: string;
+  apiKey: string;
+  projectId: string;
+  dataDir: string;
+  /** Of the service that runs now; changes at a restart. */
+  readonly pid: number;
+  /** How long the last start took until it was ready. */
+  readonly readyMs: number;
+  /** fetch of a path with the project's key; a plain object as `json` becomes the body. */
+  fetch(path: string, init?: RequestInit & { json?: unknown }): Promise<Response>;
+  /** As fetch, but gives the parsed body and throws when the status is not 2xx. */
+  call<T = Record<string, unknown>>(
+    path: string,
+    init?: RequestInit & { json?: unknown },
+  ): Promise<T>;
+  /** The pid of the runner; waits until there is one. */
+  runnerPid(): Promise<number>;
+  /** Ends the service by a signal and waits until it has ended. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
+  /** Stops the service with SIGTERM when it runs, and starts it again on the same data. */
+  restart(): Promise<void>;
+  /** All that the service printed, over all its starts. */
+  logs(): string;
+  /** What is left of services that ended: one line each. */
+  leftovers(): string[];
+} & AsyncDisposable;
+
+/** Starts the service; see the options. */
+export async function boot(options: BootOptions = {}): Promise<Stack> {
+  await using cleanup = new AsyncDisposableStack();
+  const dir = cleanup.use(tempDirectory());
+  const dataDir = join(dir.path, 'data');
+  const port = await freePort();
+  const apiKey = `svc_test_${crypto.randomUUID()}`;
+  const tempPath = join(dir.path, 'tmp');
+  mkdirSync(tempPath);
+  const env = variables({ dataDir, tempPath, port, apiKey }, options);
+  const own = `http://127.0.0.1:${port}`;
+  const { url } = options.isDirect ? { url: own } : cleanup.use(await openJudged(own));
+  const seen: Process[] = [];
+  let printed = '';
+  let service = await startService(env, options.command);
+  let isUp = true;
+
+  const end = async (signal: NodeJS.Signals) => {
+    if (!isUp) return;
+    isUp = false;
+    seen.push(...(await endService(service, signal, STOP_LIMIT_MS)));
+    printed += service.output();
+  };
+  const leftovers = () => leftOf({ dataDir, tempPath, port, seen, isUp });
+  cleanup.defer(async () => {
+    await end('SIGTERM');
+    await expectNothingLeft(leftovers, printed);
+  });
+  const request = keyed(url, apiKey);
+  const projectId = await ownProject(request);
+  const kept = cleanup.move();
+  return {
+    url,
+    apiKey,
+    projectId,
+    dataDir,
+    get pid() {
+      return service.pid;
+    },
+    get readyMs() {
+      return service.readyMs;
+    },
+    fetch: request,
+    call: async (path, init) => bodyOf(await request(path, init), path),
+    runnerPid: () => until(() => runnerOf(service.pid), STOP_LIMIT_MS),
+    kill: (signal = 'SIGKILL') => end(signal),
+    async restart() {
+      await end('SIGTERM');
+      service = await startService(env, options.command);
+      isUp = true;
+    },
+    logs: () => (isUp ? printed + service.output() : printed),
+    leftovers,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+function variables(
+  own: { dataDir: string; tempPath: string; port: number; apiKey: string },
+  { webhookCa, env }: BootOptions,
+): Record<string, string> {
+  return {
+    TMPDIR: own.tempPath,
+    TABERN_DATA: own.dataDir,
+    TABERN_PORT: String(own.port),
+    TABERN_API_KEY: own.apiKey,
+    TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8',
+    TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    ...(webhookCa === undefined ? {} : { TABERN_WEBHOOK_CA: webhookCa }),
+    ...env,
+  };
+}
+
+function keyed(url: string, apiKey: string): Stack['fetch'] {
+  return (path, { json, ...init } = {}) => {
+    const headers = new Headers(init.headers);
+    if (!headers.has('x-svc-api-key')) headers.set('x-svc-api-key', apiKey);
+    if (json === undefined) return fetch(url + path, { ...init, headers });
+    headers.set('content-type', 'application/json');
+    return fetch(url + path, { method: 'POST', ...init, headers, body: JSON.stringify(json) });
+  };
+}
+
+async function bodyOf<T>(answer: Response, path: string): Promise<T> {
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+  return (text === '' ? undefined : JSON.parse(text)) as T; // the test checks what it reads
+}
+
+async function ownProject(request: Stack['fetch']): Promise<string> {
+  const [project] = await bodyOf<{ id: string }[]>(await request('/v1/projects'), '/v1/projects');
+  return must(project, 'the project of the key').id;
+}
+
+function runnerOf(pid: number): number | undefined {
+  const isRunner = (one: Process) => one.parent === pid && / runner\b/.test(one.command);
+  return processes().find(isRunner)?.pid;
+}
+
+type Place = {
+  dataDir: string;
+  tempPath: string;
+  port: number;
+  seen: readonly Process[];
+  isUp: boolean;
+};
+
+/** A service that runs may have processes and run directories; one that ended may not. */
+function leftOf({ dataDir, tempPath, port, seen, isUp }: Place): string[] {
+  const alive = stillRunning(seen).map((one) => `process ${one.pid}: ${one.command}`);
+  if (isUp) return alive;
+  const named = processesNaming(dataDir).map((one) => `process ${one.pid}: ${one.command}`);
+  const runs = entriesOf(join(dataDir, 'run')).map((name) => `run directory: ${name}`);
+  const temps = entriesOf(tempPath).map((name) => `temporary file: ${name}`);
+  const ports = listeningPorts().has(port) ? [`port ${port} is listened on`] : [];
+  return [...new Set([...alive, ...named]), ...runs, ...temps, ...ports];
+}
+
+async function expectNothingLeft(leftovers: () => string[], printed: string): Promise<void> {
+  const deadline = performance.now() + GONE_LIMIT_MS;
+  await until(() => leftovers().length === 0 || performance.now() > deadline, 2 * GONE_LIMIT_MS);
+  const left = leftovers();
+  if (left.length > 0) {
+    throw new Error(
+      `left behind:\n${left.join('\n')}\nthe service said:\n${printed.slice(-4_000)}`,
+    );
+  }
+}
+
+function entriesOf(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
