@@ -63,7 +63,9 @@ export function readCoreConfig(env: Env): CoreConfig {
     leaseMs: integer(env, 'TABERN_LEASE_MS', { default: 15_000, min: 1_000, max: 300_000 }),
     sweepMs: integer(env, 'TABERN_SWEEP_MS', { default: 1_000, min: 50, max: 60_000 }),
     clockSettleMs: integer(env, 'TABERN_CLOCK_SETTLE_MS', {
-      ...{ default: CLOCK_SETTLE_MS, min: 1_000, max: 3_600_000 },
+      default: CLOCK_SETTLE_MS,
+      min: 1_000,
+      max: 3_600_000,
     }),
     concurrency: integer(env, 'TABERN_CONCURRENCY', { default: 25, min: 1, max: 10_000 }),
     queueMax: integer(env, 'TABERN_QUEUE_MAX', { default: 1_000, min: 1, max: 1_000_000 }),
@@ -74,7 +76,9 @@ export function readCoreConfig(env: Env): CoreConfig {
     webhookAllowCidrs: cidrs(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'),
     webhookRule: webhookRule(env),
     webhookRatePerS: integer(env, 'TABERN_WEBHOOK_RATE', {
-      ...{ default: RATE_PER_S, min: 1, max: 1_000 },
+      default: RATE_PER_S,
+      min: 1,
+      max: 1_000,
     }),
     ...keptDays(env),
     crashAt: crashAt(env),
@@ -102,7 +106,9 @@ function presetKey(env: Env): string | undefined {
 /** Up to a year: past it nobody would notice. */
 function webhookRule(env: Env): Rule {
   const hours = integer(env, 'TABERN_WEBHOOK_DISABLE_AFTER', {
-    ...{ default: DISABLE_AFTER_MS / HOUR_MS, min: 1, max: 8_760 },
+    default: DISABLE_AFTER_MS / HOUR_MS,
+    min: 1,
+    max: 8_760,
   });
   const silence = choice(env, 'TABERN_WEBHOOK_DISABLE_SILENCE', ['on', 'off'], 'on') === 'on';
   return { disableAfterMs: hours * HOUR_MS, silence };

@@ -113,13 +113,27 @@ async function start(
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   const closing = new AbortController();
   const handlers = allHandlers({
-    ...{ store, files, sealer, keys, checks, log, now, steady, leaseMs, queueMax, quotas },
+    store,
+    files,
+    sealer,
+    keys,
+    checks,
+    log,
+    now,
+    steady,
+    leaseMs,
+    queueMax,
+    quotas,
     ...watch,
     ...authenticator({ store, tokens, now, steady, onFirstUse: first.used }),
     webhookAllow: cidrList(config.webhookAllowCidrs),
-    ...{ wall: options.now ?? Date.now, webhookRule: config.webhookRule },
-    ...{ recordingDays: config.recordingDays, extensionsMax: config.extensionsMax },
-    ...{ webhookRatePerS: config.webhookRatePerS, concurrency: config.concurrency, dataDir },
+    wall: options.now ?? Date.now,
+    webhookRule: config.webhookRule,
+    recordingDays: config.recordingDays,
+    extensionsMax: config.extensionsMax,
+    webhookRatePerS: config.webhookRatePerS,
+    concurrency: config.concurrency,
+    dataDir,
     closing: closing.signal,
   });
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
@@ -134,7 +148,8 @@ async function start(
   };
   return {
     clients: localClients(handlers, { onError }),
-    ...{ handlers, address: server.address },
+    handlers,
+    address: server.address,
     ...(firstStart && { firstStart }),
     close,
     [Symbol.asyncDispose]: close,

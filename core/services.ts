@@ -109,7 +109,15 @@ export function allHandlers(parts: Parts): AllHandlers {
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });
   const content = {
-    ...{ store, files, quotas, sealer, now, links, recording, disk, extensionsMax },
+    store,
+    files,
+    quotas,
+    sealer,
+    now,
+    links,
+    recording,
+    disk,
+    extensionsMax,
     uploads: openUploads(),
   };
   const signingKeys = openSigningKeys(sealer);
@@ -159,7 +167,7 @@ export function allHandlers(parts: Parts): AllHandlers {
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(
       SERVICES.deliveries,
-      deliveryService({ ...{ store, sealer, log, now, closing, metrics }, wall, rule, ratePerS }),
+      deliveryService({ store, sealer, log, now, closing, metrics, wall, rule, ratePerS }),
       onlyGateways,
     ),
     health: behind(SERVICES.health, healthService(parts), onlyGateways),

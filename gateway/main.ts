@@ -86,7 +86,11 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   const draining = new AbortController();
   const guard = openGuard(config.webhookAllow, parts.resolve);
   const app = openApp({
-    ...{ clients, gatewayToken, guard, log, publicUrl: config.publicUrl },
+    clients,
+    gatewayToken,
+    guard,
+    log,
+    publicUrl: config.publicUrl,
     metrics: parts.metrics,
     draining: draining.signal,
   });

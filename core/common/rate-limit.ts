@@ -25,7 +25,9 @@ export function openRate({ limit, periodMs, what, now }: Options): Rate {
       if (period.count >= limit) {
         const retryAfterS = Math.max(1, Math.ceil((period.until - at) / 1_000));
         throw new Fault('RATE_LIMIT', `Too many ${what}: ${limit} in ${periodMs / 1_000} s.`, {
-          ...{ limit, current: limit, retryAfterS },
+          limit,
+          current: limit,
+          retryAfterS,
         });
       }
       period.count += 1;

@@ -27,7 +27,8 @@ export function openUploads(): Uploads {
     begin(projectId) {
       if (!underWay.has(projectId)) return hold(projectId);
       throw new Fault('CONCURRENCY_LIMIT', 'Max concurrent uploads to contexts (1) reached.', {
-        ...{ limit: 1, current: 1 },
+        limit: 1,
+        current: 1,
       });
     },
     prove: hold,

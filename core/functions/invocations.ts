@@ -151,8 +151,16 @@ async function accept(
   if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
   const [at, sessionId] = [now(), newId()];
   return store.acceptInvocation({
-    ...{ id: newId(), sessionId, projectId, functionId, versionId: version.id },
-    ...{ region: REGION, contextId, queueMax, at, waitUntil: at + waitMs },
+    id: newId(),
+    sessionId,
+    projectId,
+    functionId,
+    versionId: version.id,
+    region: REGION,
+    contextId,
+    queueMax,
+    at,
+    waitUntil: at + waitMs,
     params: JSON.stringify(params),
     sessionParams: secrets.seal(withIgnored(session, call), sessionId),
     userMetadata: jsonOrNull(session['userMetadata']),

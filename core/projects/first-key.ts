@@ -80,8 +80,12 @@ export async function ensureProject(
   at: number,
 ): Promise<FirstStart | undefined> {
   const { id: projectId } = await store.ensureProject({
-    ...{ id: newId(), name: 'default', defaultTimeout: DEFAULT_TIMEOUT, concurrency },
-    ...{ createdAt: at, updatedAt: at },
+    id: newId(),
+    name: 'default',
+    defaultTimeout: DEFAULT_TIMEOUT,
+    concurrency,
+    createdAt: at,
+    updatedAt: at,
   });
   const isFirst = !(await store.hasApiKeys(projectId));
   if (preset !== undefined) {
@@ -100,8 +104,11 @@ export async function ensureProject(
   const key = kept ?? newApiKey().key;
   if (kept === undefined) first.keep(key); // before the database has it: or nobody would see it
   await store.addApiKey({
-    ...{ hash: hashOf(key), projectId, publicId: publicIdOf(key) },
-    ...{ name: 'first', at },
+    hash: hashOf(key),
+    projectId,
+    publicId: publicIdOf(key),
+    name: 'first',
+    at,
   });
   return { projectId, apiKey: key, isPreset: false };
 }

@@ -212,18 +212,33 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     const { keepAlive } = work;
     const sessionParamsJson = secrets.open(work.params, id);
     const value = {
-      ...{ sessionId: id, projectId, sessionParamsJson, timeoutMs, keepAlive, signingKey },
-      ...{ context, extension },
+      sessionId: id,
+      projectId,
+      sessionParamsJson,
+      timeoutMs,
+      keepAlive,
+      signingKey,
+      context,
+      extension,
     };
     return { ...offer, item: { $case: 'session', value } };
   }
   const { sessionId, versionId, functionName, bundleBlobId, bundleSha256, region } = work;
   const value = {
-    ...{ invocationId: id, projectId, sessionId, versionId, functionName, bundleBlobId },
-    ...{ bundleSha256, timeoutMs, region },
+    invocationId: id,
+    projectId,
+    sessionId,
+    versionId,
+    functionName,
+    bundleBlobId,
+    bundleSha256,
+    timeoutMs,
+    region,
     paramsJson: work.params,
     sessionParamsJson: secrets.open(work.sessionParams, sessionId),
-    ...{ signingKey: signingKeys.of(sessionId), context, extension },
+    signingKey: signingKeys.of(sessionId),
+    context,
+    extension,
   };
   return { ...offer, item: { $case: 'invocation', value } };
 }

@@ -54,7 +54,11 @@ export async function appendSessionLogs(
   const lease = await store.findLease(leaseId);
   const within = lease && (await quotas.within(lease.projectId, 'logMib'));
   const kept = await store.appendSessionLog({
-    ...{ ...chunk, leaseId, maxBytes: logMaxBytes, at: now(), ...(within && { within }) },
+    ...chunk,
+    leaseId,
+    maxBytes: logMaxBytes,
+    at: now(),
+    ...(within && { within }),
   });
   if (kept === 'lost') {
     throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });

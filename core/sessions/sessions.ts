@@ -137,7 +137,13 @@ async function wanted(
   ]);
   const [at, id] = [now(), newId()];
   return {
-    ...{ id, projectId, region, contextId, extensionId, at, waitUntil: at + PATIENCE_MS },
+    id,
+    projectId,
+    region,
+    contextId,
+    extensionId,
+    at,
+    waitUntil: at + PATIENCE_MS,
     keepAlive: request.keepAlive ?? false,
     userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
     params: secrets.seal(withIgnored(params, call), id),

@@ -87,8 +87,13 @@ export function deliveryService(
     const leaseUntil = at + LEASE_MS;
     const jitter = jitterOf(random());
     return {
-      ...{ ...sender, max, perProjectMax: PER_PROJECT_MAX, ratePerS },
-      ...{ at, leaseUntil, jitter },
+      ...sender,
+      max,
+      perProjectMax: PER_PROJECT_MAX,
+      ratePerS,
+      at,
+      leaseUntil,
+      jitter,
     };
   }
 
@@ -96,14 +101,17 @@ export function deliveryService(
   async function handedBack(claims: readonly ClaimedRow[]): Promise<Answer> {
     if (claims.length === 0) return NOTHING;
     const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
-      ...{ deliveryId, claimSeq, attemptId, outcome: 'unsent' as const, status: 0, latencyMs: 0 },
-      ...{
-        error: '',
-        response: Buffer.alloc(0),
-        retryAfterS: null,
-        abortMessage: false,
-        jitter: 1,
-      },
+      deliveryId,
+      claimSeq,
+      attemptId,
+      outcome: 'unsent' as const,
+      status: 0,
+      latencyMs: 0,
+      error: '',
+      response: Buffer.alloc(0),
+      retryAfterS: null,
+      abortMessage: false,
+      jitter: 1,
     }));
     await store.reportAttempts({ ends, at: now(), rule });
     return NOTHING;

@@ -65,7 +65,11 @@ function stateOf(status: Delivery['status']): DeliveryState {
 export function toDelivery(row: DeliveryRow, attempts: readonly AttemptRow[] = []): Delivery {
   const { id, webhookId, eventType, resourceId, tries } = row;
   return {
-    ...{ id, webhookId, eventType, resourceId, tries },
+    id,
+    webhookId,
+    eventType,
+    resourceId,
+    tries,
     status: STATUSES[row.state],
     reason: row.reason ?? undefined,
     createdAt: new Date(row.createdAt),
@@ -78,7 +82,9 @@ export function toDelivery(row: DeliveryRow, attempts: readonly AttemptRow[] = [
 function toAttempt(row: AttemptRow): Delivery_Attempt {
   const { n: number, trigger, endpoint } = row;
   return {
-    ...{ number, trigger, endpoint },
+    number,
+    trigger,
+    endpoint,
     startedAt: new Date(row.startedAt),
     endedAt: dateOf(row.endedAt),
     outcome: row.outcome ?? undefined,

@@ -19,7 +19,10 @@ export function fileBody(description: string) {
 export const TEXT = { schema: { type: 'string' } };
 
 export const query = (name: string, description: string, required = false) => ({
-  ...{ name, in: 'query', required, description },
+  name,
+  in: 'query',
+  required,
+  description,
   schema: { type: 'string' },
 });
 

@@ -37,16 +37,14 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   const comments = commentsOf(registry);
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
   const paths: Record<string, Schema> = structuredClone({
-    ...{
-      ...HEALTH_PATHS,
-      ...OPENAPI_PATHS,
-      ...DOCS_PATHS,
-      ...BROWSER_PATHS,
-      ...BUILDS_PATHS,
-      ...CONTEXTS_PATHS,
-      ...FILES_PATHS,
-      ...RECORDINGS_PATHS,
-    },
+    ...HEALTH_PATHS,
+    ...OPENAPI_PATHS,
+    ...DOCS_PATHS,
+    ...BROWSER_PATHS,
+    ...BUILDS_PATHS,
+    ...CONTEXTS_PATHS,
+    ...FILES_PATHS,
+    ...RECORDINGS_PATHS,
   });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {
@@ -144,7 +142,9 @@ function parametersOf(operation: Operation, comments: Comments, schemas: Map<str
   const { method, pathFields, headerFields } = operation;
   const inPath = method.input.fields.filter((field) => pathFields.includes(field.name));
   const parameter = (field: DescField, place: 'path' | 'query' | 'header', name: string) => ({
-    ...{ name, in: place, required: place === 'path' },
+    name,
+    in: place,
+    required: place === 'path',
     ...described(schemaOf(field, comments, schemas), comments(field)),
   });
   return [

@@ -98,7 +98,9 @@ export async function bytesFromDoor(
   const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const call = ask({
     ...doorOf(address),
-    ...{ method, signal: within, agent: false },
+    method,
+    signal: within,
+    agent: false,
     path: `${path}${path.includes('?') ? '&' : '?'}signingKey=${encodeURIComponent(signingKey)}`,
   });
   try {

@@ -35,7 +35,10 @@ export async function openPlace(base: string, jail: Jail): Promise<Place & Async
   if (uid !== undefined) for (const empty of [project, home]) giveTo(uid, empty);
   const own = opening.move();
   return {
-    ...{ directory, project, home, uid },
+    directory,
+    project,
+    home,
+    uid,
     archive: join(directory, 'archive.tgz'),
     bundle: join(directory, 'bundle.mjs'),
     [Symbol.asyncDispose]: () => own.disposeAsync(),

@@ -147,7 +147,14 @@ async function installed(
   const { projectId } = work;
   const { env } = config;
   return await install(wanted, {
-    ...{ place, projectId, jail, env, installed: step.installed, log: lines, ownLog, signal },
+    place,
+    projectId,
+    jail,
+    env,
+    installed: step.installed,
+    log: lines,
+    ownLog,
+    signal,
     async reread() {
       await using worker = await workerOf(step, {});
       return await worker.read(about);

@@ -16,7 +16,9 @@ export type Bundles = {
 
 export async function openBundles(options: CacheOptions): Promise<Bundles> {
   const cache = await openBlobCache(options, {
-    ...{ what: 'a bundle', maxBytes: BUNDLE_MAX_BYTES, timeoutMs: DOWNLOAD_TIMEOUT_MS },
+    what: 'a bundle',
+    maxBytes: BUNDLE_MAX_BYTES,
+    timeoutMs: DOWNLOAD_TIMEOUT_MS,
     ending: '.mjs',
     isBlob: true,
     async make(file) {

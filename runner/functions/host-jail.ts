@@ -27,7 +27,10 @@ const FILES = 1_024;
 /** Ours: about 40 are in use with four threads. */
 const PROCESSES = 256;
 const LIMITS = {
-  ...{ dataBytes: DATA_BYTES, files: FILES, fileBytes: FILE_BYTES, processes: PROCESSES },
+  dataBytes: DATA_BYTES,
+  files: FILES,
+  fileBytes: FILE_BYTES,
+  processes: PROCESSES,
 };
 /** Drivers look for it; with an own network it is always free. */
 const CDP_PORT = 9222;

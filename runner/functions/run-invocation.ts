@@ -105,7 +105,9 @@ async function tell(
   if (lost.aborted) return;
   const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
   await tellOutcome((options) => clients.runners.completeInvocation(request, options), {
-    ...{ call, log, over },
+    call,
+    log,
+    over,
   });
 }
 

@@ -23,7 +23,9 @@ export type Extensions = {
 
 export async function openExtensions(options: CacheOptions): Promise<Extensions> {
   const cache = await openBlobCache(options, {
-    ...{ what: 'an extension', maxBytes: ZIP_MAX_BYTES, timeoutMs: DOWNLOAD_TIMEOUT_MS },
+    what: 'an extension',
+    maxBytes: ZIP_MAX_BYTES,
+    timeoutMs: DOWNLOAD_TIMEOUT_MS,
     ending: '',
     isBlob: false,
     async make(zip) {

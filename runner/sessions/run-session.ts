@@ -74,7 +74,8 @@ export async function runSession(
   ended(end, end === 'ERROR');
   const request = { leaseId, end, reason, proxyBytes };
   await tellOutcome((options) => clients.runners.completeSession(request, options), {
-    ...{ call, log },
+    call,
+    log,
     over: patience(given),
   });
 }

@@ -26,7 +26,11 @@ const runners = {
   },
 };
 const logs = sessionLogs({
-  ...{ sessionId: crypto.randomUUID(), leaseId: '', log, now: Date.now, call: {} },
+  sessionId: crypto.randomUUID(),
+  leaseId: '',
+  log,
+  now: Date.now,
+  call: {},
   clients: { runners: runners as never },
   lost: new AbortController().signal,
 });

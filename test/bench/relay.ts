@@ -161,9 +161,14 @@ function mib(bytes: number): string {
 async function startDirect(): Promise<Started> {
   const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
   const flags = chromeFlags({
-    ...{ engine: { kind: 'headless-shell' }, profile, cache: profile, proxyPort: 0 },
-    ...{ hasSandbox: true, hasSmallShm: false },
-    ...{ ignoreCertificateErrors: true, extension: undefined },
+    engine: { kind: 'headless-shell' },
+    profile,
+    cache: profile,
+    proxyPort: 0,
+    hasSandbox: true,
+    hasSmallShm: false,
+    ignoreCertificateErrors: true,
+    extension: undefined,
   })
     .filter((flag) => !flag.startsWith('--proxy-'))
     .map((flag) => (flag === '--remote-debugging-pipe' ? '--remote-debugging-port=0' : flag));

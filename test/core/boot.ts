@@ -90,18 +90,18 @@ export async function boot(
   };
 
   return {
-    ...{
-      core,
-      clients,
-      dir: temp.path,
-      logged,
-      clock,
-      asProject,
-      asRunner,
-      asGateway: token('gateway'),
-    },
+    core,
+    clients,
+    dir: temp.path,
+    logged,
+    clock,
+    asProject,
+    asRunner,
+    asGateway: token('gateway'),
     asOperator: token('operator'),
-    ...{ upload, lease, build },
+    upload,
+    lease,
+    build,
     async publish(manifest) {
       const buildId = await build({ manifests: [manifest] });
       const { build: made } = await clients.functions.getBuild({ buildId }, asProject);
@@ -141,7 +141,9 @@ function successOf(
   manifests: readonly Manifest[],
 ): CompleteBuildRequest['outcome'] {
   const found = manifests.map(({ name, config = '', schema = '' }) => ({
-    ...{ name, sessionConfigJson: config, paramsSchemaJson: schema },
+    name,
+    sessionConfigJson: config,
+    paramsSchemaJson: schema,
   }));
   return { $case: 'success', value: { bundleBlobId, manifests: found } };
 }

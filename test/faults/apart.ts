@@ -50,8 +50,12 @@ export async function startApart(
   const port = await freePort();
   const { url } = opened.use(await openJudged(`http://127.0.0.1:${port}`));
   const roles = openRoles(commands, {
-    ...{ TMPDIR: temp, TABERN_DATA: dataDir, TABERN_PORT: String(port), TABERN_API_KEY: apiKey },
-    ...{ TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8', TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+    TMPDIR: temp,
+    TABERN_DATA: dataDir,
+    TABERN_PORT: String(port),
+    TABERN_API_KEY: apiKey,
+    TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8',
+    TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
     ...extra,
   });
   opened.defer(() => roles.stop());
@@ -70,7 +74,9 @@ export async function startApart(
   const [project] = await call<{ id: string }[]>('/v1/projects');
   const parts = opened.move();
   return {
-    ...{ call, dataDir, projectId: must(project, 'project').id },
+    call,
+    dataDir,
+    projectId: must(project, 'project').id,
     logs: roles.logs,
     async kill(role) {
       await roles.kill(role);

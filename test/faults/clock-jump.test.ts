@@ -35,7 +35,8 @@ async function openScene(offMs = 0) {
   writeFileSync(file, String(offMs));
   const command = [process.execPath, '--import', PRELOAD, BIN] as const;
   const env = {
-    ...{ TABERN_TEST_CLOCK: file, TABERN_LEASE_MS: String(LEASE_MS) },
+    TABERN_TEST_CLOCK: file,
+    TABERN_LEASE_MS: String(LEASE_MS),
     TABERN_CLOCK_SETTLE_MS: String(SETTLE_MS),
   };
   const commands = { core: command, gateway: command, runner: command };
@@ -64,7 +65,8 @@ async function openScene(offMs = 0) {
     /** Core tells what is new by this clock. */
     async checkFollows(offMs: number): Promise<void> {
       const change = {
-        ...{ method: 'PATCH', headers: { 'content-type': 'application/json' } },
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ eventTypes: [TYPE] }),
       };
       const isFollowed = async (): Promise<boolean> => {

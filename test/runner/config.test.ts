@@ -12,7 +12,9 @@ test('sessions have their places and their grace', () => {
   assert.equal(
     { sessionsMax, sessionGraceMs, listen },
     {
-      ...{ sessionsMax: 25, sessionGraceMs: 3_000, listen: undefined },
+      sessionsMax: 25,
+      sessionGraceMs: 3_000,
+      listen: undefined,
     },
   );
   assert.is(read({ TABERN_SESSION_GRACE_MS: '0' }).sessionGraceMs, 0);

@@ -59,7 +59,9 @@ export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPa
       version: source.version,
       createdAt: new Date(at).toISOString(),
       database: { size: (await stat(path)).size, sha256: await hashOf(path, signal) },
-      ...{ blobs: members.length, missing, hasMasterKey: source.withMasterKey },
+      blobs: members.length,
+      missing,
+      hasMasterKey: source.withMasterKey,
     };
     const all = [
       textMember(MANIFEST, `${JSON.stringify(manifest, null, 2)}\n`),

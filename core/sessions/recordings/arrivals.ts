@@ -43,7 +43,13 @@ export async function addRecording(
   }
   const at = now();
   const added = await store.addRecording({
-    ...{ leaseId, pageId, number, blobId, complete, at, endedAfter: at - LATE_MS },
+    leaseId,
+    pageId,
+    number,
+    blobId,
+    complete,
+    at,
+    endedAfter: at - LATE_MS,
     startMs: offsetOf('startMs', request.startMs),
     endMs: offsetOf('endMs', request.endMs),
     url: cutUtf8(url, URL_MAX_BYTES),

@@ -105,7 +105,8 @@ function nulled(filter: DownloadFilter): Record<string, string | number | null> 
   const { sessionId, projectId, ...rest } = filter;
   const { filename, mimeType, minSize, maxSize, createdAfter, createdBefore } = rest;
   return {
-    ...{ sessionId, projectId },
+    sessionId,
+    projectId,
     filename: filename ?? null,
     mimeType: mimeType ?? null,
     minSize: minSize ?? null,

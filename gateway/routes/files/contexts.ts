@@ -103,7 +103,10 @@ const BINARY = { 'application/octet-stream': { schema: { type: 'string', format:
 const SIGNED = [
   { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
   ...['expires', 'project', 'key', 'signature'].map((name) => ({
-    ...{ name, in: 'query', required: name !== 'key', schema: { type: 'string' } },
+    name,
+    in: 'query',
+    required: name !== 'key',
+    schema: { type: 'string' },
     description: 'As in the URL that was given out; nothing of it can be changed.',
   })),
 ];

@@ -35,7 +35,10 @@ const ROUTES: Readonly<Record<string, Route>> = {
 function described(operationId: string, { summary, content, parameters = [], method }: Route) {
   return {
     [method ?? 'get']: {
-      ...{ operationId, summary, security: [], parameters: [...parameters, ...CREDENTIALS] },
+      operationId,
+      summary,
+      security: [],
+      parameters: [...parameters, ...CREDENTIALS],
       responses: { 200: { description: 'As Chrome answers.', content }, default: FAILURE },
     },
   };

@@ -123,7 +123,9 @@ function pagesOf(targets: unknown, view: GetLiveViewResponse): GetLiveViewRespon
     const id = String(one['id']);
     const page = `&page=${encodeURIComponent(id)}`;
     return {
-      ...{ id, url: String(one['url']), title: String(one['title']) },
+      id,
+      url: String(one['url']),
+      title: String(one['title']),
       faviconUrl: String(one['faviconUrl'] || NO_ICON),
       debuggerUrl: view.debuggerUrl + page,
       debuggerFullscreenUrl: view.debuggerFullscreenUrl + page,

@@ -63,9 +63,13 @@ async function* arrayOf(
 function textOf(log: SessionLog): string {
   const { method, pageId, sessionId, timestamp, frameId, loaderId, request, response } = log;
   return JSON.stringify({
-    ...{ method, pageId, sessionId },
+    method,
+    pageId,
+    sessionId,
     request: request && { ...request, params: request.params ?? {} },
     response: response && { ...response, result: response.result ?? {} },
-    ...{ timestamp, frameId, loaderId },
+    timestamp,
+    frameId,
+    loaderId,
   });
 }

@@ -134,7 +134,10 @@ export function rangeOf(
 }
 
 const SIGNED = ['expires', 'project', 'key', 'signature'].map((name) => ({
-  ...{ name, in: 'query', required: name !== 'key', schema: { type: 'string' } },
+  name,
+  in: 'query',
+  required: name !== 'key',
+  schema: { type: 'string' },
   description: 'As in the URL that was given out; nothing of it can be changed.',
 }));
 const inPath = (name: string) => ({ ...ID, name });
@@ -147,7 +150,9 @@ function bytes(
   const content = Object.fromEntries(types.map((type) => [type, BINARY]));
   return {
     get: {
-      ...{ operationId, summary, security: [] },
+      operationId,
+      summary,
+      security: [],
       description: 'No API key is needed. Range is honoured for one range of bytes.',
       parameters: [...names.map(inPath), ...SIGNED],
       responses: {

@@ -83,8 +83,15 @@ function messageOf(name, event) {
   const modifiers = modifiersOf(event);
   const { key, code, keyCode, location, repeat } = event;
   return {
-    ...{ type: 'key', event: name, key, code, keyCode: keyCode & 255, location: location & 3 },
-    ...{ text: textOf(key, modifiers), modifiers, repeat },
+    type: 'key',
+    event: name,
+    key,
+    code,
+    keyCode: keyCode & 255,
+    location: location & 3,
+    text: textOf(key, modifiers),
+    modifiers,
+    repeat,
   };
 }
 

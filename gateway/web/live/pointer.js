@@ -20,8 +20,12 @@ export function watchPointer({ canvas, screen, send, focus }) {
 function watchMouse({ canvas, screen, send, focus }) {
   const say = (name, event, button) =>
     send({
-      ...{ type: 'mouse', event: name, ...screen.pointOf(event), button },
-      ...{ buttons: event.buttons & 31, modifiers: modifiersOf(event) },
+      type: 'mouse',
+      event: name,
+      ...screen.pointOf(event),
+      button,
+      buttons: event.buttons & 31,
+      modifiers: modifiersOf(event),
       clicks: name === 'move' ? 0 : Math.min(Math.max(event.detail, 1), 3),
     });
   const held = new Set();

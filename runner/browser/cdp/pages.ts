@@ -144,7 +144,9 @@ class PageList implements Pages {
     const before = [...this.#open.values()];
     this.#preparations.push(preparation);
     await this.#pipe.call('Target.setAutoAttach', {
-      ...{ autoAttach: true, flatten: true, waitForDebuggerOnStart: true },
+      autoAttach: true,
+      flatten: true,
+      waitForDebuggerOnStart: true,
       filter: PAGES_ONLY,
     });
     await Promise.all(before.map((page) => within(preparation(page))));

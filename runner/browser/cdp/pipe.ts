@@ -156,7 +156,10 @@ export function openPipe(
   share.add(reading);
 
   return {
-    ...{ closed, share, pause: reading.pause, resume: reading.resume },
+    closed,
+    share,
+    pause: reading.pause,
+    resume: reading.resume,
     async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
       if (!isOpen) throw new Error('chrome is gone');
       const id = nextId++;

@@ -145,7 +145,10 @@ function openWaiter(
     write();
   };
   return {
-    ...{ promise, resolve, reject, ask },
+    promise,
+    resolve,
+    reject,
+    ask,
     refuse(message) {
       clearTimeout(timer);
       const error = new Error(message);

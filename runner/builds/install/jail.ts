@@ -108,8 +108,11 @@ export async function installSpec(installer: Installer, around: Around): Promise
     cwd: PROJECT,
     tmpBytes: TMP_BYTES,
     limits: {
-      ...{ dataBytes: DATA_BYTES, memoryBytes: MEMORY_BYTES, fileBytes: FILE_BYTES },
-      ...{ files: FILES, processes: PROCESSES },
+      dataBytes: DATA_BYTES,
+      memoryBytes: MEMORY_BYTES,
+      fileBytes: FILE_BYTES,
+      files: FILES,
+      processes: PROCESSES,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     nestedNamespaces: false,

@@ -172,7 +172,10 @@ function readingOf(value: unknown): Reading | undefined {
   const isKey = typeof key === 'string' && /^[0-9a-f]{64}$/.test(key);
   return {
     install: {
-      ...{ npm: npm === true, pnpm: pnpm === true, isDropped: isDropped === true, ofJsr: names },
+      npm: npm === true,
+      pnpm: pnpm === true,
+      isDropped: isDropped === true,
+      ofJsr: names,
       ...(isKey ? { key } : {}),
     },
   };

@@ -127,9 +127,14 @@ function key(fields: Fields): Params {
   if (event !== 'down' && event !== 'up') return undefined;
   const pressed = text === '' ? 'rawKeyDown' : 'keyDown';
   return {
-    ...{ type: event === 'up' ? 'keyUp' : pressed, key: name, code, modifiers },
-    ...{ windowsVirtualKeyCode, nativeVirtualKeyCode: windowsVirtualKeyCode },
-    ...{ autoRepeat: fields['repeat'] === true, isKeypad: location === 3 },
+    type: event === 'up' ? 'keyUp' : pressed,
+    key: name,
+    code,
+    modifiers,
+    windowsVirtualKeyCode,
+    nativeVirtualKeyCode: windowsVirtualKeyCode,
+    autoRepeat: fields['repeat'] === true,
+    isKeypad: location === 3,
     ...(event === 'down' && text !== '' ? { text, unmodifiedText: text } : {}),
     // Chrome knows 1 and 2 here; 3 is said by isKeypad
     ...(location === 1 || location === 2 ? { location } : {}),

@@ -78,7 +78,10 @@ export async function openDoor(options: {
   if (typeof where === 'string') await chmod(where, 0o600);
   return {
     address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
-    ...{ admit, expect, serve, revoke: revocations.revoke },
+    admit,
+    expect,
+    serve,
+    revoke: revocations.revoke,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }

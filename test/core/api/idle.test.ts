@@ -65,8 +65,15 @@ idle('no-wake-storm: what is due later is asked for when it is due, not before',
   const sender = { senderId: 'one', instanceId: newId(), max: 64, waitMs: 0 };
   const { claims } = await app.clients.deliveries.claimDeliveries(sender, app.asGateway);
   const reports = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
-    ...{ deliveryId, claimSeq, attemptId, outcome: 'HTTP' as const, status: 500, latencyMs: 1 },
-    ...{ error: 'no', response: Buffer.alloc(0), retryAfterSeconds: undefined },
+    deliveryId,
+    claimSeq,
+    attemptId,
+    outcome: 'HTTP' as const,
+    status: 500,
+    latencyMs: 1,
+    error: 'no',
+    response: Buffer.alloc(0),
+    retryAfterSeconds: undefined,
     abortMessage: false,
   }));
   assert.is(reports.length, 1);

@@ -40,7 +40,11 @@ async function boot(ready = 20) {
   const files = { remove: async (id: string) => void removed.push(id) };
   const quotas = openQuotas({ store: bare.store, defaults: quotaDefaults({}) });
   const service = contextService({
-    ...{ store: bare.store, keys, quotas, links, files },
+    store: bare.store,
+    keys,
+    quotas,
+    links,
+    files,
     now: clock.now,
   });
   const caller = callerOf(bare.projectId);

@@ -46,7 +46,10 @@ export async function openContext(env = {}, config = '') {
   };
   return {
     ...app,
-    ...{ created, accept, take, write },
+    created,
+    accept,
+    take,
+    write,
     async start(context: { id: string; persist?: boolean } = { id: created.id, persist: true }) {
       await accept(context);
       return take();

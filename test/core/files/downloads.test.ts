@@ -50,7 +50,10 @@ async function openRun() {
     );
   return {
     ...app,
-    ...{ sessionId, leaseId, write, list },
+    sessionId,
+    leaseId,
+    write,
+    list,
     async add(filename: string, bytes: string) {
       const blobId = await write(bytes);
       await clients.runners.addDownload({ leaseId, blobId, filename }, asRunner);

@@ -20,7 +20,9 @@ async function openExtensions(env: Env = {}) {
     clients.extensions.createExtension({ blobId, fileName }, asProject);
   return {
     ...app,
-    ...{ write, create, extensions: clients.extensions },
+    write,
+    create,
+    extensions: clients.extensions,
     async made() {
       const blobId = await write(await zipOf({ 'manifest.json': manifest() }));
       return { blobId, ...must((await create(blobId)).extension, 'extension') };

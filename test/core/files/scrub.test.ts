@@ -43,7 +43,12 @@ async function openScene() {
   const scrub = () => startScrub({ store: bare.store, folder, log, metrics, pause });
   const parts = opened.move();
   return {
-    ...{ folder, errors, shown, pauses, scrub, bare },
+    folder,
+    errors,
+    shown,
+    pauses,
+    scrub,
+    bare,
     async add(bytes: Buffer | string): Promise<string> {
       const id = newId();
       const written = await files.write(id, [Buffer.from(bytes)] as never, 64 << 20);

@@ -141,7 +141,10 @@ for (const engine of ENGINES) {
 
     const renew = (at: number) =>
       store.renewLeases({
-        ...{ runnerId: 'runner', instanceId: 'first', leaseMs: 15_000, at },
+        runnerId: 'runner',
+        instanceId: 'first',
+        leaseMs: 15_000,
+        at,
         leaseIds: leaseIds.filter((_, index) => index !== 1),
       });
     for (let at = T0; at <= T0 + 110_000; at += 10_000) {

@@ -12,9 +12,18 @@ const [dir = '', projectId = '', functionId = '', versionId = '', crashAt] = pro
 const onFatal = () => process.exit(70);
 const store = await openStore({ dir, durability: 'full', crashAt, onFatal });
 const rest = {
-  ...{ projectId, functionId, versionId, params: '{}', region: 'us-west-2', timeoutMs: 900_000 },
-  ...{ sessionParams: '{}', contextId: null, userMetadata: null },
-  ...{ waitUntil: T0 + 3_600_000, queueMax: 1_000_000, at: T0 },
+  projectId,
+  functionId,
+  versionId,
+  params: '{}',
+  region: 'us-west-2',
+  timeoutMs: 900_000,
+  sessionParams: '{}',
+  contextId: null,
+  userMetadata: null,
+  waitUntil: T0 + 3_600_000,
+  queueMax: 1_000_000,
+  at: T0,
 };
 let next = 0;
 

@@ -143,9 +143,19 @@ for (const engine of ENGINES) {
 
 function row(projectId: string, of: { functionId: string; versionId: string }) {
   return {
-    ...{ id: newId(), sessionId: newId(), projectId, ...of, params: '{}', region: 'us-west-2' },
-    ...{ sessionParams: '{}', contextId: null, userMetadata: null, timeoutMs: 900_000 },
-    ...{ waitUntil: T0 + 3_600_000, queueMax: 1_000_000, at: T0 },
+    id: newId(),
+    sessionId: newId(),
+    projectId,
+    ...of,
+    params: '{}',
+    region: 'us-west-2',
+    sessionParams: '{}',
+    contextId: null,
+    userMetadata: null,
+    timeoutMs: 900_000,
+    waitUntil: T0 + 3_600_000,
+    queueMax: 1_000_000,
+    at: T0,
   };
 }
 

@@ -36,7 +36,9 @@ for (const [what, { config = '', schema = '' }] of WORST) {
   test(`${what}: ten functions of 64 KiB cost little CPU time here`, async () => {
     await using checks = openChecks();
     const manifests = Array.from({ length: FUNCTIONS }, (_, at) => ({
-      ...{ name: `f${at}`, sessionConfigJson: config, paramsSchemaJson: schema },
+      name: `f${at}`,
+      sessionConfigJson: config,
+      paramsSchemaJson: schema,
     }));
     const before = process.threadCpuUsage();
     await checks.manifests('p', manifests).catch(() => undefined); // or too complex

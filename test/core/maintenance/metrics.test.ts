@@ -8,8 +8,10 @@ import { type Booted, boot } from '../boot.ts';
 const test = suite('core/maintenance/metrics');
 
 const ANY = {
-  ...{ browserSettings: undefined, proxies: undefined },
-  ...{ userMetadata: undefined, proxySettings: undefined },
+  browserSettings: undefined,
+  proxies: undefined,
+  userMetadata: undefined,
+  proxySettings: undefined,
 };
 const CLAIM = { senderId: 's', max: 8, waitMs: 0 };
 
@@ -27,9 +29,15 @@ async function deliver(app: Booted, status: number): Promise<void> {
     app.asGateway,
   );
   const reports = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
-    ...{ deliveryId, claimSeq, attemptId, status, latencyMs: 40, error: '' },
-    ...{ outcome: status < 300 ? ('OK' as const) : ('HTTP' as const), response: Buffer.alloc(0) },
-    ...{ abortMessage: false },
+    deliveryId,
+    claimSeq,
+    attemptId,
+    status,
+    latencyMs: 40,
+    error: '',
+    outcome: status < 300 ? ('OK' as const) : ('HTTP' as const),
+    response: Buffer.alloc(0),
+    abortMessage: false,
   }));
   const report = { senderId: CLAIM.senderId, instanceId, reports, max: 0 };
   await app.clients.deliveries.reportAttempts(report, app.asGateway);

@@ -15,9 +15,17 @@ const SESSION_MAX_MS = 6 * 3_600_000;
 async function record(bench: Bench, projectId: string, isEnded: boolean): Promise<string> {
   const { store } = bench;
   await store.createSession({
-    ...{ id: newId(), projectId, region: 'us-west-2', contextId: null, extensionId: null },
-    ...{ keepAlive: false, params: '{}', timeoutMs: undefined, userMetadata: null },
-    ...{ at: T0, waitUntil: T0 + 60_000 },
+    id: newId(),
+    projectId,
+    region: 'us-west-2',
+    contextId: null,
+    extensionId: null,
+    keepAlive: false,
+    params: '{}',
+    timeoutMs: undefined,
+    userMetadata: null,
+    at: T0,
+    waitUntil: T0 + 60_000,
   });
   const { leaseId } = must((await bench.lease('session', 1, T0))[0], 'a session to lease');
   await store.startSession({ leaseId, startedAt: T0, at: T0 });
@@ -25,8 +33,16 @@ async function record(bench: Bench, projectId: string, isEnded: boolean): Promis
   const blobId = newId();
   await store.addBlob({ id: blobId, projectId, ...blob });
   await store.addRecording({
-    ...{ leaseId, pageId: 0, number: 0, blobId, startMs: 0, endMs: 0, url: '', at: T0 },
-    ...{ complete: true, endedAfter: 0 },
+    leaseId,
+    pageId: 0,
+    number: 0,
+    blobId,
+    startMs: 0,
+    endMs: 0,
+    url: '',
+    at: T0,
+    complete: true,
+    endedAfter: 0,
   });
   const end = { status: 'COMPLETED', reason: '', proxyBytes: 0, at: T0 } as const;
   if (isEnded) await store.completeSession({ leaseId, ...end });

@@ -19,10 +19,17 @@ const METADATA = { keys: ['order', 'id'], value: '17' };
 async function run(bench: Bench, projectId: string, isEnded = true) {
   const { store } = bench;
   const { id } = await store.createSession({
-    ...{ id: newId(), projectId, region: 'us-west-2', contextId: null, extensionId: null },
-    ...{ keepAlive: false, params: '{}', timeoutMs: undefined },
+    id: newId(),
+    projectId,
+    region: 'us-west-2',
+    contextId: null,
+    extensionId: null,
+    keepAlive: false,
+    params: '{}',
+    timeoutMs: undefined,
     userMetadata: JSON.stringify({ order: { id: '17' }, note: 'x' }),
-    ...{ at: T0, waitUntil: T0 + 60_000 },
+    at: T0,
+    waitUntil: T0 + 60_000,
   });
   const { leaseId } = must((await bench.lease('session', 1, T0))[0], 'a session to lease');
   await store.startSession({ leaseId, startedAt: T0, at: T0 });
@@ -74,8 +81,10 @@ for (const engine of ENGINES) {
     const { sessionId } = await bench.accept(projectId, await bench.publish(projectId));
     const [invoked] = await bench.lease('invocation');
     await store.completeInvocation({
-      ...{ leaseId: must(invoked, 'work').leaseId, outcome: { kind: 'success', results: null } },
-      ...{ sessionStartedAt: T0, at: T0 },
+      leaseId: must(invoked, 'work').leaseId,
+      outcome: { kind: 'success', results: null },
+      sessionStartedAt: T0,
+      at: T0,
     });
     const late = T0 + 2 * KEPT_MS;
     await cleanAt(bench, late);

@@ -15,8 +15,10 @@ const test = suite('core/projects/quotas');
 const KIB = 1024;
 const none = { projectId: undefined, name: undefined };
 const SESSION = {
-  ...{ userMetadata: undefined, browserSettings: undefined },
-  ...{ proxies: undefined, proxySettings: undefined },
+  userMetadata: undefined,
+  browserSettings: undefined,
+  proxies: undefined,
+  proxySettings: undefined,
 };
 
 /** A core with small quotas, and a second project on it. */

@@ -42,9 +42,16 @@ test('a waiting lease is woken by an invocation, with all a runner needs', async
   if (work?.item?.$case !== 'invocation') throw new Error('no invocation');
   const { signingKey, bundleSha256, bundleBlobId, projectId, ...rest } = work.item.value;
   assert.equal(rest, {
-    ...{ invocationId: id, sessionId, versionId, functionName: 'title', region: 'us-west-2' },
-    ...{ paramsJson: '{"url":"x"}', sessionParamsJson: '{"timeout":60}', timeoutMs: 60_000 },
-    ...{ context: undefined, extension: undefined },
+    invocationId: id,
+    sessionId,
+    versionId,
+    functionName: 'title',
+    region: 'us-west-2',
+    paramsJson: '{"url":"x"}',
+    sessionParamsJson: '{"timeout":60}',
+    timeoutMs: 60_000,
+    context: undefined,
+    extension: undefined,
   });
   assert.match(signingKey, /^[\w-]{64}$/);
   assert.match(bundleSha256, /^[0-9a-f]{64}$/);
@@ -90,8 +97,14 @@ test('work that was taken in the moment in which its caller left is put back', a
   await using checks = openChecks();
   const sealer = sealerOf(Buffer.alloc(32));
   const service = runnerService({
-    ...{ store, checks, now: () => T0, leaseMs: 15_000, closing, sealer },
-    ...{ files: await openBlobFiles(join(bench.dir, 'blobs')), signingKeys: signingKeys(sealer) },
+    store,
+    checks,
+    now: () => T0,
+    leaseMs: 15_000,
+    closing,
+    sealer,
+    files: await openBlobFiles(join(bench.dir, 'blobs')),
+    signingKeys: signingKeys(sealer),
     log: openLog({ role: 'core', level: 'silent' }),
     quotas: openQuotas({ store, defaults: quotaDefaults({}) }),
     readiness: { heard: () => undefined },

@@ -18,8 +18,14 @@ const settings = { contextId: null, extensionId: null, keepAlive: false, params:
 for (;;) {
   const at = Date.now();
   const { id } = await store.createSession({
-    ...{ id: newId(), projectId, region: 'us-west-2', ...settings, timeoutMs: undefined },
-    ...{ userMetadata: '{"a":"b"}', at, waitUntil: at + 60_000 },
+    id: newId(),
+    projectId,
+    region: 'us-west-2',
+    ...settings,
+    timeoutMs: undefined,
+    userMetadata: '{"a":"b"}',
+    at,
+    waitUntil: at + 60_000,
   });
   writeSync(1, `PENDING ${id}\n`);
   const wanted = { ...HOLDER, kind: 'session' as const, leaseIds: [newId()], leaseMs: LEASE_MS };

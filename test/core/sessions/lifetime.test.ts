@@ -31,20 +31,31 @@ test('a session is answered when its Chrome runs, with all that is needed', asyn
   const session = await creating;
   const { projectId, ...rest } = work;
   assert.equal(rest, {
-    ...{ sessionId: session.id, timeoutMs: 120_000, keepAlive: true },
+    sessionId: session.id,
+    timeoutMs: 120_000,
+    keepAlive: true,
     sessionParamsJson: '{"timeout":120,"keepAlive":true,"userMetadata":{"a":"b"}}',
-    ...{ context: undefined, extension: undefined },
+    context: undefined,
+    extension: undefined,
   });
   const { createdAt, updatedAt, signingKey, ...shown } = session;
   assert.is.not(signingKey, ofDoor, 'it ends with its API key');
   assert.is(createdAt?.getTime(), startMs - 2_000);
   assert.is(updatedAt?.getTime(), startMs + 500);
   assert.equal(shown, {
-    ...{ id: sessionId, projectId, status: 'RUNNING', keepAlive: true, proxyBytes: 0 },
-    ...{ startedAt: new Date(startMs), expiresAt: new Date(startMs + 120_000) },
-    ...{ endedAt: undefined, contextId: undefined, region: 'us-west-2' },
+    id: sessionId,
+    projectId,
+    status: 'RUNNING',
+    keepAlive: true,
+    proxyBytes: 0,
+    startedAt: new Date(startMs),
+    expiresAt: new Date(startMs + 120_000),
+    endedAt: undefined,
+    contextId: undefined,
+    region: 'us-west-2',
     userMetadata: { a: 'b' },
-    ...{ connectUrl: `/connect?signingKey=${signingKey}`, seleniumRemoteUrl: '/webdriver' },
+    connectUrl: `/connect?signingKey=${signingKey}`,
+    seleniumRemoteUrl: '/webdriver',
     endReason: undefined,
   });
   assert.equal(await app.read(sessionId), session, 'the same key each time');
@@ -76,8 +87,12 @@ test('where no runner has a place, the answer is the session that waits', async 
   const sealer = sealerOf(Buffer.alloc(32));
   await using checks = openChecks();
   const service = sessionService({
-    ...{ store: bench.store, now: () => T0, closing: new AbortController().signal },
-    ...{ signingKeys: signingKeys(sealer), secrets: sessionSecrets(sealer), checks },
+    store: bench.store,
+    now: () => T0,
+    closing: new AbortController().signal,
+    signingKeys: signingKeys(sealer),
+    secrets: sessionSecrets(sealer),
+    checks,
   });
   const call = {
     signal: new AbortController().signal,

@@ -29,7 +29,12 @@ async function openPending() {
   const gatewayToken = app.asGateway.metadata?.['authorization']?.slice('Bearer '.length) ?? '';
   const locate = locator({ clients: { sessions: counted }, gatewayToken });
   return {
-    ...{ app, creating, leaseId, sessionId, credential, calls: () => calls },
+    app,
+    creating,
+    leaseId,
+    sessionId,
+    credential,
+    calls: () => calls,
     locate: (signal = new AbortController().signal) => locate(credential, signal),
     [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
   };

@@ -20,7 +20,10 @@ async function openSession(app: Booted) {
   const append = (number: number, lines: readonly string[], size = lines.join('\n').length) =>
     app.clients.runners.appendSessionLogs(
       {
-        ...{ leaseId, number, size, count: lines.length },
+        leaseId,
+        number,
+        size,
+        count: lines.length,
         entries: zstdCompressSync(lines.join('\n')),
       },
       app.asRunner,

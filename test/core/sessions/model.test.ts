@@ -59,7 +59,11 @@ async function createOne(world: World): Promise<void> {
   const session = { id: newId(), projectId, region: 'us-west-2', ...settings };
   try {
     await bench.store.createSession({
-      ...{ ...session, userMetadata: null, timeoutMs: 60_000, at, waitUntil: at + 60_000 },
+      ...session,
+      userMetadata: null,
+      timeoutMs: 60_000,
+      at,
+      waitUntil: at + 60_000,
     });
     sessions.push({ id: session.id, projectId });
   } catch (error) {
@@ -150,8 +154,13 @@ for (const seed of [1, 3, 4]) {
     await using bench = await openBench(must(ENGINES[0], 'engine'));
     const projects = [await bench.project('one', LIMIT), await bench.project('two', LIMIT)];
     const world: World = {
-      ...{ bench, projects, random: randomOf(seed), at: T0 },
-      ...{ instance: HOLDER.instanceId, sessions: [], leases: [] },
+      bench,
+      projects,
+      random: randomOf(seed),
+      at: T0,
+      instance: HOLDER.instanceId,
+      sessions: [],
+      leases: [],
     };
     const db = new Sqlite(`${bench.dir}/tabern.db`, { readonly: true });
     using opened = new DisposableStack();

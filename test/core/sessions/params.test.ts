@@ -79,10 +79,12 @@ test('more than 64 KiB in all is refused', () => {
 const COSTLY = {
   'one long pattern': [{ type: 'none', domainPattern: '(?:.?.?.?){1000}'.repeat(100) }],
   'many short patterns': Array.from({ length: 15_000 }, () => ({
-    ...{ type: 'none', domainPattern: '(?:.?.?.?.?.?.?){1000}' },
+    type: 'none',
+    domainPattern: '(?:.?.?.?.?.?.?){1000}',
   })),
   'twenty patterns of the largest size': Array.from({ length: 20 }, () => ({
-    ...{ type: 'none', domainPattern: '(?:\\pL?\\pN?){400}' },
+    type: 'none',
+    domainPattern: '(?:\\pL?\\pN?){400}',
   })),
 };
 

@@ -30,7 +30,9 @@ export async function openSessions(env: Env = {}) {
     (await clients.runners.startSession({ leaseId, startMs }, asRunner)).accepted;
   return {
     ...app,
-    ...{ create, take, begin },
+    create,
+    take,
+    begin,
     /** One that runs. */
     async run(body?: Partial<CreateSessionRequest>) {
       const creating = create(body);

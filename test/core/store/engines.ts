@@ -120,12 +120,21 @@ async function listen(store: Store, projectId: string, eventTypes: string[]) {
     const limits = { max: 64, perProjectMax: 64, ratePerS: 50, jitter: 1 };
     const later = T0 + 30 * 86_400_000;
     const { claims } = await store.claimDeliveries({
-      ...{ ...sender, ...limits, at: later, leaseUntil: later + 45_000 },
+      ...sender,
+      ...limits,
+      at: later,
+      leaseUntil: later + 45_000,
     });
     const outcome = { outcome: 'ok', status: 204, latencyMs: 1, error: '' } as const;
     const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
-      ...{ deliveryId, claimSeq, attemptId, ...outcome },
-      ...{ response: Buffer.alloc(0), retryAfterS: null, abortMessage: false, jitter: 1 },
+      deliveryId,
+      claimSeq,
+      attemptId,
+      ...outcome,
+      response: Buffer.alloc(0),
+      retryAfterS: null,
+      abortMessage: false,
+      jitter: 1,
     }));
     if (ends.length > 0) await store.reportAttempts({ ends, at: later, rule: FIVE_DAYS });
     return claims.map(({ body }) => JSON.parse(Buffer.from(body).toString()).type).sort();

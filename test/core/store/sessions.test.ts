@@ -11,8 +11,16 @@ type More = { metadata?: object; at?: number; timeoutMs?: number };
 
 function create({ store }: Bench, projectId: string, { metadata, at = T0, timeoutMs }: More = {}) {
   return store.createSession({
-    ...{ id: newId(), projectId, region: 'us-west-2', contextId: null, extensionId: null },
-    ...{ keepAlive: false, params: '{}', timeoutMs, at, waitUntil: at + 60_000 },
+    id: newId(),
+    projectId,
+    region: 'us-west-2',
+    contextId: null,
+    extensionId: null,
+    keepAlive: false,
+    params: '{}',
+    timeoutMs,
+    at,
+    waitUntil: at + 60_000,
     userMetadata: metadata === undefined ? null : JSON.stringify(metadata),
   });
 }
@@ -54,7 +62,9 @@ for (const engine of ENGINES) {
     const metadata = { keys: ['a'], value: 'b' };
     for (const more of [{}, { status: 'PENDING' as const }, { metadata }]) {
       const [row] = await bench.store.listSessions({
-        ...{ projectId, status: undefined, max: 9 },
+        projectId,
+        status: undefined,
+        max: 9,
         ...more,
       });
       assert.equal([row?.id, Object.hasOwn(row ?? {}, 'params')], [id, false]);

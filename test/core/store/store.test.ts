@@ -77,8 +77,10 @@ for (const engine of ENGINES) {
       const [work] = await bench.lease('invocation');
       const cause = { code: code as keyof typeof table, message: 'm' };
       await bench.store.completeInvocation({
-        ...{ leaseId: work?.leaseId ?? '', outcome: { kind: 'failure', cause } },
-        ...{ sessionStartedAt: null, at: T0 },
+        leaseId: work?.leaseId ?? '',
+        outcome: { kind: 'failure', cause },
+        sessionStartedAt: null,
+        at: T0,
       });
       assert.is((await bench.store.getSession({ id: sessionId, projectId }))?.status, status);
     }

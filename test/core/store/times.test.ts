@@ -74,9 +74,17 @@ for (const stepMs of [-2 * HOUR, -30 * DAY, 2 * HOUR, 30 * DAY]) {
     const { store } = bench;
     const projectId = await bench.project('p');
     const { id } = await store.createSession({
-      ...{ id: newId(), projectId, region: 'us-west-2', contextId: null, extensionId: null },
-      ...{ keepAlive: false, params: '{}', timeoutMs: HOUR, userMetadata: null },
-      ...{ at: T0, waitUntil: T0 + 60_000 },
+      id: newId(),
+      projectId,
+      region: 'us-west-2',
+      contextId: null,
+      extensionId: null,
+      keepAlive: false,
+      params: '{}',
+      timeoutMs: HOUR,
+      userMetadata: null,
+      at: T0,
+      waitUntil: T0 + 60_000,
     });
     const { leaseId } = must((await bench.lease('session', 1, T0))[0], 'a session');
     await store.startSession({ leaseId, startedAt: T0, at: T0 });
@@ -102,16 +110,29 @@ test('what was made thirty days ahead goes in its time, whatever its id says', a
   const ahead = T0 + 30 * DAY;
   const id = `${idAt(ahead)}7000-8000-000000000000`;
   await store.createSession({
-    ...{ id, projectId, region: 'us-west-2', contextId: null, extensionId: null },
-    ...{ keepAlive: false, params: '{}', timeoutMs: HOUR, userMetadata: null },
-    ...{ at: ahead, waitUntil: ahead + 60_000 },
+    id,
+    projectId,
+    region: 'us-west-2',
+    contextId: null,
+    extensionId: null,
+    keepAlive: false,
+    params: '{}',
+    timeoutMs: HOUR,
+    userMetadata: null,
+    at: ahead,
+    waitUntil: ahead + 60_000,
   });
   await store.sweepWork({ at: ahead + 60_001, max: 9 });
   const now = () => T0 + DAY + 1;
   await store.moveTimes({ from: ahead + 120_000, to: T0 });
   const { signal } = new AbortController();
   await workCleaner({
-    ...{ store, log, now, logsKeptMs: DAY, invocationsKeptMs: DAY, buildsKeptMs: DAY },
+    store,
+    log,
+    now,
+    logsKeptMs: DAY,
+    invocationsKeptMs: DAY,
+    buildsKeptMs: DAY,
   })(signal);
   await sessionCleaner({ store, log, now: () => T0, keptMs: DAY })(signal);
   assert.ok(await store.getSession({ id, projectId }));

@@ -100,15 +100,29 @@ views(
     const { delivery } = await app.webhooks.getDelivery({ id, deliveryId }, app.caller);
     const { attempts, ...shown } = must(delivery, 'delivery');
     assert.equal(shown, {
-      ...{ id: deliveryId, webhookId: id, eventType: TYPE, resourceId: 'resource', tries: 1 },
-      ...{ status: 'IN_FLIGHT', reason: undefined, createdAt: new Date(startedAt) },
-      ...{ nextAttemptAt: undefined, endedAt: undefined },
+      id: deliveryId,
+      webhookId: id,
+      eventType: TYPE,
+      resourceId: 'resource',
+      tries: 1,
+      status: 'IN_FLIGHT',
+      reason: undefined,
+      createdAt: new Date(startedAt),
+      nextAttemptAt: undefined,
+      endedAt: undefined,
     });
     const [first, second] = attempts;
     assert.equal(first, {
-      ...{ number: 1, trigger: 'event', endpoint: 'https://example.com/', outcome: 'http' },
-      ...{ startedAt: new Date(startedAt), endedAt: new Date(startedAt), statusCode: 500 },
-      ...{ latencyMs: 12, error: 'answered 500', response: 'o[31mopsü\ufffd' },
+      number: 1,
+      trigger: 'event',
+      endpoint: 'https://example.com/',
+      outcome: 'http',
+      startedAt: new Date(startedAt),
+      endedAt: new Date(startedAt),
+      statusCode: 500,
+      latencyMs: 12,
+      error: 'answered 500',
+      response: 'o[31mopsü\ufffd',
     });
     assert.equal([second?.number, second?.trigger, second?.outcome], [2, 'retry', undefined]);
   },

@@ -96,7 +96,8 @@ for (const [what, isGood, told] of [
     const bundleBlobId = await app.upload('bundle', leaseId);
     const manifests = [{ name: 'f', sessionConfigJson: '', paramsSchemaJson: '' }];
     const built: CompleteBuildRequest['outcome'] = {
-      ...{ $case: 'success', value: { bundleBlobId, manifests } },
+      $case: 'success',
+      value: { bundleBlobId, manifests },
     };
     for (const one of isGood ? [built, built, REFUSED] : [REFUSED, REFUSED, built]) {
       await app.clients.runners.completeBuild({ leaseId, outcome: one }, app.asRunner);

@@ -126,8 +126,12 @@ listeners("nobody hears another project's events, or the tests of webhooks", asy
   const { id } = await app.addWebhook();
   const at = app.clock.now();
   const other = await app.store.ensureProject({
-    ...{ id: newId(), name: 'other', defaultTimeout: 900, concurrency: 1 },
-    ...{ createdAt: at, updatedAt: at },
+    id: newId(),
+    name: 'other',
+    defaultTimeout: 900,
+    concurrency: 1,
+    createdAt: at,
+    updatedAt: at,
   });
   const foreign = { ...app, caller: callerOf(other.id) };
   const theirs = await read(foreign);

@@ -111,8 +111,12 @@ pacing('a project has 32 in flight at most; another project is served beside it'
   assert.equal(await app.claim(), []);
   const at = app.clock.now();
   const other = await app.store.ensureProject({
-    ...{ id: newId(), name: 'other', defaultTimeout: 900, concurrency: 1 },
-    ...{ createdAt: at, updatedAt: at },
+    id: newId(),
+    name: 'other',
+    defaultTimeout: 900,
+    concurrency: 1,
+    createdAt: at,
+    updatedAt: at,
   });
   const wanted = { endpoint: 'https://example.com/other', eventTypes: [TYPE] };
   const { webhook } = await app.webhooks.createWebhook(wanted, callerOf(other.id));
@@ -136,8 +140,13 @@ pacing('a webhook gets 50 a second, however fast it answers', async () => {
   app.clock.advance(500);
   assert.is(await drain(), 25);
   const { nextDue } = await app.store.claimDeliveries({
-    ...{ ...app.sender, max: 1, perProjectMax: 32, ratePerS: 50, jitter: 1 },
-    ...{ at: app.clock.now(), leaseUntil: app.clock.now() + 1 },
+    ...app.sender,
+    max: 1,
+    perProjectMax: 32,
+    ratePerS: 50,
+    jitter: 1,
+    at: app.clock.now(),
+    leaseUntil: app.clock.now() + 1,
   });
   assert.is(nextDue, app.clock.now() + 20, 'who waits looks again when one may go');
 });
@@ -172,8 +181,15 @@ pacing('a rule of one hour disables after one hour, and the operator reads it', 
     app.emit();
     const claims = await app.claim();
     const reports = claims.slice(-1).map(({ deliveryId, claimSeq, attemptId }) => ({
-      ...{ deliveryId, claimSeq, attemptId, outcome: 'CONNECT' as const, status: 0, latencyMs: 1 },
-      ...{ error: 'no', response: Buffer.alloc(0), retryAfterSeconds: undefined },
+      deliveryId,
+      claimSeq,
+      attemptId,
+      outcome: 'CONNECT' as const,
+      status: 0,
+      latencyMs: 1,
+      error: 'no',
+      response: Buffer.alloc(0),
+      retryAfterSeconds: undefined,
       abortMessage: false,
     }));
     assert.equal(lines, []);

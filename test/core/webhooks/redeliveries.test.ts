@@ -96,7 +96,10 @@ replays('a replay has the whole schedule, also on a disabled webhook, and no str
     await app.report([[only(await app.claim()), {}]]);
   }
   assert.equal(app.states()[0], {
-    ...{ state: 'exhausted', reason: 'attempts_failed', due: null, tries: 8 },
+    state: 'exhausted',
+    reason: 'attempts_failed',
+    due: null,
+    tries: 8,
   });
   assert.equal(streakOf(app), before);
   assert.equal(triggersOf(app), ['manual', ...Array(7).fill('retry')].map(String));

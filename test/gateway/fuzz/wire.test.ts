@@ -108,8 +108,13 @@ test('a JSON body is stored and given back as it was sent, or refused', async ()
     assert.is((await ask(door.url, 'POST', path, { headers, body })).status, status, name);
   }
   const kept = {
-    ...{ constructor: 1, toString: null, a: ['\u0000', '🙂', '\u2028', ''], b: -0.5, c: 1e21 },
-    ...{ nested: { '': { ' ': [[[]]] } }, big: 2 ** 53 },
+    constructor: 1,
+    toString: null,
+    a: ['\u0000', '🙂', '\u2028', ''],
+    b: -0.5,
+    c: 1e21,
+    nested: { '': { ' ': [[[]]] } },
+    big: 2 ** 53,
   };
   const sent = { headers, body: JSON.stringify({ params: kept }) };
   assert.is((await ask(door.url, 'POST', path, sent)).status, 202);

@@ -64,7 +64,13 @@ async function openSecure(publicUrl?: string, times?: ServerTimes) {
   };
   const kept = cleanup.move();
   return {
-    ...{ app, ca, dir: dir.path, write, gateway, post, shown },
+    app,
+    ca,
+    dir: dir.path,
+    write,
+    gateway,
+    post,
+    shown,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -139,7 +145,8 @@ test('files that are missing, alone or no pair stop the start', async () => {
   );
   const config = gatewayConfig({ ...one, TABERN_TLS_KEY_FILE: '/nowhere', TABERN_PORT: '0' });
   const parts = {
-    ...{ clients: secure.app.clients, gatewayToken: 't' },
+    clients: secure.app.clients,
+    gatewayToken: 't',
     log: openLog({ role: 'test', level: 'silent' }),
   };
   const error = await errorOf(startGateway(config, parts));

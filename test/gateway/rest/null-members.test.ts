@@ -8,8 +8,14 @@ import { openUploads } from '../routes/files/contexts.ts';
 
 /** Whatever the schema of a session's settings names, at each level. */
 const BROWSER = {
-  ...{ context: null, viewport: { width: null, height: 600 }, allowedDomains: null, os: null },
-  ...{ blockAds: null, fingerprint: null, engine: null, captchaImageSelector: null },
+  context: null,
+  viewport: { width: null, height: 600 },
+  allowedDomains: null,
+  os: null,
+  blockAds: null,
+  fingerprint: null,
+  engine: null,
+  captchaImageSelector: null,
 };
 const CONFIG = JSON.stringify({ timeout: null, proxies: null, browserSettings: BROWSER });
 
@@ -40,7 +46,10 @@ test('null members change no answer, whatever the operation', async () => {
   }
   const functionId = await app.publish({ name: 'f', config: CONFIG });
   const settings = {
-    ...{ timeout: null, extensionId: null, userMetadata: null, browserSettings: BROWSER },
+    timeout: null,
+    extensionId: null,
+    userMetadata: null,
+    browserSettings: BROWSER,
     proxies: [{ type: 'none', domainPattern: null, server: null, geolocation: null }],
   };
   const body = { params: null, versionId: null, sessionCreateParams: settings };

@@ -16,9 +16,22 @@ const T = new Date(0);
 
 function made(more: Partial<Invocation> = {}): Invocation {
   return {
-    ...{ id: 'i', projectId: 'p', functionId: 'f', versionId: 'v', sessionId: 's', region: 'r' },
-    ...{ params: {}, status: 'PENDING', results: undefined, cause: undefined, endedAt: undefined },
-    ...{ createdAt: T, updatedAt: T, startedAt: T, expiresAt: T, ...more },
+    id: 'i',
+    projectId: 'p',
+    functionId: 'f',
+    versionId: 'v',
+    sessionId: 's',
+    region: 'r',
+    params: {},
+    status: 'PENDING',
+    results: undefined,
+    cause: undefined,
+    endedAt: undefined,
+    createdAt: T,
+    updatedAt: T,
+    startedAt: T,
+    expiresAt: T,
+    ...more,
   };
 }
 
@@ -38,7 +51,9 @@ async function open(getInvocation: Read) {
       body: JSON.stringify(body),
     });
   return {
-    ...{ door, invoked, invoke },
+    door,
+    invoked,
+    invoke,
     [Symbol.asyncDispose]: () => door[Symbol.asyncDispose](),
   };
 }

@@ -66,7 +66,11 @@ async function open({ locate, handOver, isFar = false }: Scene = {}) {
   const own = (server.address() as AddressInfo).port;
   const kept = cleanup.move();
   return {
-    ...{ tunnels, asked, sockets, port: own, url: `ws://127.0.0.1:${own}` },
+    tunnels,
+    asked,
+    sockets,
+    port: own,
+    url: `ws://127.0.0.1:${own}`,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

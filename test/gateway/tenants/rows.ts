@@ -92,14 +92,19 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /v1/sessions/{id}/recording': { path: session, own: 200 },
   'GET /v1/sessions/{id}/recording/downloads': { path: session, own: 409 },
   'GET /v1/sessions/{id}/recording/downloads/{name}': {
-    ...{ path: { ...session, name: named('0.mp4') }, own: 403, open: 'signed' },
+    path: { ...session, name: named('0.mp4') },
+    own: 403,
+    open: 'signed',
   },
   'GET /v1/sessions/{id}/replays': { path: session, own: 200 },
   'GET /v1/sessions/{id}/replays/{pageId}': {
-    ...{ path: { ...session, pageId: named('0') }, own: 404 },
+    path: { ...session, pageId: named('0') },
+    own: 404,
   },
   'GET /v1/sessions/{id}/replays/{pageId}/{name}': {
-    ...{ path: { ...session, pageId: named('0'), name: named('0.m4s') }, own: 403, open: 'signed' },
+    path: { ...session, pageId: named('0'), name: named('0.m4s') },
+    own: 403,
+    open: 'signed',
   },
   'GET /v1/sessions/{sessionId}/downloads': { path: { sessionId: 'session' }, own: 200 },
   'POST /v1/sessions/{id}/uploads': { path: session, form: 'file', own: 'not-run' },
@@ -121,10 +126,13 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /v1/functions/{functionId}/versions': { path: { functionId: 'function' }, own: 200 },
   'GET /v1/functions/versions/{id}': { path: { id: 'version' }, own: 200 },
   'GET /v1/functions/versions/{versionId}/invocations': {
-    ...{ path: { versionId: 'version' }, own: 200 },
+    path: { versionId: 'version' },
+    own: 200,
   },
   'POST /v1/functions/{functionId}/invoke': {
-    ...{ path: { functionId: 'function' }, body: { versionId: '$version' }, own: 202 },
+    path: { functionId: 'function' },
+    body: { versionId: '$version' },
+    own: 202,
   },
   'GET /v1/functions/invocations/{id}': { path: { id: 'invocation' }, own: 200 },
   'GET /v1/functions/invocations/{id}/logs': { path: { id: 'invocation' }, own: 200 },
@@ -143,11 +151,16 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /v1/webhooks/{id}/deliveries': { path: webhook, own: 200, deleted: gone },
   'GET /v1/webhooks/{id}/deliveries/{deliveryId}': { path: delivery, own: 200, deleted: gone },
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': {
-    ...{ path: delivery, own: 409, deleted: gone },
+    path: delivery,
+    own: 409,
+    deleted: gone,
   },
   'POST /v1/webhooks/{id}/enable': { path: webhook, own: 200, deleted: gone },
   'POST /v1/webhooks/{id}/recover': {
-    ...{ path: webhook, body: { since: '2026-01-02T00:00:00Z' }, own: 202, deleted: gone },
+    path: webhook,
+    body: { since: '2026-01-02T00:00:00Z' },
+    own: 202,
+    deleted: gone,
   },
   'POST /v1/webhooks/{id}/test': { path: webhook, own: 202, deleted: gone },
   'PATCH /v1/webhooks/{id}': {

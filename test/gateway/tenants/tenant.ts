@@ -24,8 +24,10 @@ export type Tenant = { key: string; objects: Objects };
 export type Form = { headers: Record<string, string>; body: Buffer };
 
 const NOTHING = {
-  ...{ browserSettings: undefined, proxies: undefined },
-  ...{ userMetadata: undefined, proxySettings: undefined },
+  browserSettings: undefined,
+  proxies: undefined,
+  userMetadata: undefined,
+  proxySettings: undefined,
 };
 
 /** A form with these fields, the last of which is a file. */

@@ -17,9 +17,17 @@ async function openRegistry() {
   const registered: (string | undefined)[] = [];
   const resolved: string[] = [];
   const webhook = {
-    ...{ id: 'w', projectId: 'p', endpoint: 'x', eventTypes: [], status: 'ENABLED' as const },
-    ...{ createdAt: new Date(0), updatedAt: new Date(0), secret: undefined },
-    ...{ disabledAt: undefined, disabledReason: undefined, failingSince: undefined },
+    id: 'w',
+    projectId: 'p',
+    endpoint: 'x',
+    eventTypes: [],
+    status: 'ENABLED' as const,
+    createdAt: new Date(0),
+    updatedAt: new Date(0),
+    secret: undefined,
+    disabledAt: undefined,
+    disabledReason: undefined,
+    failingSince: undefined,
   };
   const register = async ({ endpoint }: { endpoint?: string | undefined }) => {
     registered.push(endpoint);

@@ -46,7 +46,8 @@ function openLink(backlog: number, endpoint: string) {
     dropped: () => {},
   };
   return {
-    ...{ link, reports },
+    link,
+    reports,
     given: () => given,
     /** How many places the claim that waits could fill. */
     asked: () => asked,

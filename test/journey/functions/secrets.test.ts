@@ -55,9 +55,13 @@ secrets('no secret is printed, stored as it is, or shown to other processes', as
   await failures(stack);
 
   const named = {
-    ...{ 'API key': stack.apiKey, 'first secret': secret, 'second secret': rotated.secret },
-    ...{ 'session token': must(tokens[0], 'one'), 'other token': must(tokens[1], 'another') },
-    ...{ 'runner token': tokenOf(stack, 'runner'), 'gateway token': tokenOf(stack, 'gateway') },
+    'API key': stack.apiKey,
+    'first secret': secret,
+    'second secret': rotated.secret,
+    'session token': must(tokens[0], 'one'),
+    'other token': must(tokens[1], 'another'),
+    'runner token': tokenOf(stack, 'runner'),
+    'gateway token': tokenOf(stack, 'gateway'),
   };
   const contents = { param: PARAM, result: RESULT, line: PRINTED, cookie: COOKIE };
   const key = { 'private key': 'PRIVATE KEY' };

@@ -80,7 +80,9 @@ journey('sessions, videos, contexts and webhooks are there again, byte for byte'
   const tempPath = join(dir.path, 'tmp');
   mkdirSync(tempPath);
   const service = await startService({
-    ...{ TMPDIR: tempPath, TABERN_DATA: dataDir, TABERN_PORT: String(await freePort()) },
+    TMPDIR: tempPath,
+    TABERN_DATA: dataDir,
+    TABERN_PORT: String(await freePort()),
     TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
   });
   try {

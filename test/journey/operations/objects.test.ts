@@ -19,7 +19,10 @@ async function said(
 ): Promise<string> {
   const lines: string[] = [];
   const cli = {
-    ...{ baseUrl: stack.url, apiKey: stack.apiKey, cwd: '/', pollMs: 20 },
+    baseUrl: stack.url,
+    apiKey: stack.apiKey,
+    cwd: '/',
+    pollMs: 20,
     print: (line: string) => void lines.push(line),
     say: (line: string) => void lines.push(line),
   };

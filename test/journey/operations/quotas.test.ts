@@ -13,7 +13,9 @@ import { boot, type Stack } from '../../support/service/stack.ts';
 const journey = suite('journey/operations/quotas');
 
 const QUOTAS = {
-  ...{ TABERN_DOWNLOAD_MIB: '1', TABERN_RECORDING_MIB: '1', TABERN_CONTEXT_MIB: '1' },
+  TABERN_DOWNLOAD_MIB: '1',
+  TABERN_RECORDING_MIB: '1',
+  TABERN_CONTEXT_MIB: '1',
   TABERN_CONTEXTS_MAX: '1',
 };
 const OVER_BYTES = 2 << 20;

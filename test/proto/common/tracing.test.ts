@@ -53,8 +53,13 @@ test('a step is below the one that it is called in, side by side or later', asyn
   });
   await close(); // by somebody who is in no span
   assert.equal(parentsByName(), {
-    ...{ root: undefined, left: 'root', right: 'root', close: 'root' },
-    ...{ 'of the left': 'left', 'of the right': 'right', save: 'close' },
+    root: undefined,
+    left: 'root',
+    right: 'root',
+    close: 'root',
+    'of the left': 'left',
+    'of the right': 'right',
+    save: 'close',
   });
 });
 

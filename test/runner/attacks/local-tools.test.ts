@@ -41,7 +41,8 @@ async function openSite() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ asked, port },
+    asked,
+    port,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -97,8 +98,10 @@ async function attempted(browser: Browser, { from, body }: LocalAttack, aim: Aim
   try {
     await page.goto(`http://${NAME}:${port}/`);
     const told = {
-      ...{ dev: spellings(aim.dev), metrics: spellings(aim.metrics) },
-      ...{ gateway: spellings(aim.gateway), ports: aim.ports.flatMap(spellings) },
+      dev: spellings(aim.dev),
+      metrics: spellings(aim.metrics),
+      gateway: spellings(aim.gateway),
+      ports: aim.ports.flatMap(spellings),
       sessionId: aim.sessionId,
     };
     const run = `return await (${body})(${JSON.stringify(told)});`;

@@ -31,7 +31,9 @@ const CASES = {
   },
   'a package that npm does not find': { 'index.ts': DEFINES, 'package.json': MANIFEST },
   'a package that pnpm does not find': {
-    ...{ 'index.ts': DEFINES, 'package.json': MANIFEST, 'pnpm-lock.yaml': PNPM_LOCK },
+    'index.ts': DEFINES,
+    'package.json': MANIFEST,
+    'pnpm-lock.yaml': PNPM_LOCK,
   },
 };
 

@@ -26,7 +26,10 @@ async function openCache(blobs: Record<string, Uint8Array | string>, dir = tempD
   const cache = await openBlobCache(
     { dir: dir.path, clients: { blobs: { readBlob } as never }, call: {}, now: Date.now },
     {
-      ...{ what: 'a text', maxBytes: 1 << 20, timeoutMs: 60_000, ending: '.txt' },
+      what: 'a text',
+      maxBytes: 1 << 20,
+      timeoutMs: 60_000,
+      ending: '.txt',
       isBlob: true,
       make: async (file) => file,
     },

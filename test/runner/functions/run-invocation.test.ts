@@ -140,7 +140,10 @@ test('a lost lease is told to nobody, and Chrome is closed', async () => {
 test('a released lease is aborted, and told as cancelled', async () => {
   const { outcome, acts } = await run({ invoke: untilAborted, released: AbortSignal.timeout(20) });
   const value = {
-    ...{ code: 'WORKLOAD_ERROR', message: 'the invocation was cancelled', name: '', stack: '' },
+    code: 'WORKLOAD_ERROR',
+    message: 'the invocation was cancelled',
+    name: '',
+    stack: '',
   };
   assert.equal(outcome, { $case: 'failure', value });
   assert.ok(acts.includes('chrome gone'));

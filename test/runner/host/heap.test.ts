@@ -20,7 +20,10 @@ for (const kind of ['node', 'deno'] as const) {
       const sibling = yard.run(`await new Promise(() => {});`, { signal: end.signal });
       const { outcome } = await yard.run(body);
       assert.equal(outcome, {
-        ...{ type: 'failure', code: 'WORKLOAD_ERROR', name: 'OutOfMemory', stack: '' },
+        type: 'failure',
+        code: 'WORKLOAD_ERROR',
+        name: 'OutOfMemory',
+        stack: '',
         message: 'the handler ran out of memory: a function may use 256 MiB of JavaScript heap',
       });
       const next = await yard.run(`return 'next';`);

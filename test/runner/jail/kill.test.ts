@@ -23,7 +23,10 @@ for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
       argv: (at: (path: string) => string) => {
         return [at('/bin/node'), '-e', 'setInterval(() => {}, 1e6)', mark];
       },
-      ...{ mounts, env: () => ({}), limits: { files: 256 }, tmpBytes: 1 << 20 },
+      mounts,
+      env: () => ({}),
+      limits: { files: 256 },
+      tmpBytes: 1 << 20,
       stdio: 'ignore' as const,
     };
     const left = () => processesNaming(mark);

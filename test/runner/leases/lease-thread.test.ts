@@ -58,7 +58,9 @@ async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
   opened.use(leases);
   const kept = opened.move();
   return {
-    ...{ leases, asked, failed: failed.promise },
+    leases,
+    asked,
+    failed: failed.promise,
     killThread: () => thread?.send({ type: 'acquired', leaseIds: undefined as never }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
@@ -71,7 +73,9 @@ test('a lease is acknowledged at once, then renewed, with the state of Chrome', 
   await lease.taken;
   assert.not.ok(lease.lost.aborted);
   assert.equal(scene.asked[0], {
-    ...{ leaseIds: ['a'], browserFailed: true, token: 'Bearer a token' },
+    leaseIds: ['a'],
+    browserFailed: true,
+    token: 'Bearer a token',
   });
   await until(() => scene.asked.length > 2);
   assert.not.ok(lease.lost.aborted);

@@ -76,7 +76,10 @@ function start(...args: string[]) {
   const say = (word: string): void => void child.stdin.write(`${word}\n`);
   const has = (word: string) => until(() => said.includes(word));
   return {
-    ...{ child, said, say, has },
+    child,
+    said,
+    say,
+    has,
     async [Symbol.asyncDispose]() {
       const over = once(child, 'exit');
       if (child.exitCode === null && child.signalCode === null && child.kill('SIGKILL')) await over;

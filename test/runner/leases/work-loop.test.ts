@@ -21,7 +21,9 @@ type Runners = Clients['runners'];
 const never = new AbortController().signal;
 const noLeases: Leases = {
   hold: () => ({
-    ...{ lost: never, released: never, taken: Promise.resolve() },
+    lost: never,
+    released: never,
+    taken: Promise.resolve(),
     [Symbol.dispose]() {},
   }),
   held: () => 0,
@@ -31,7 +33,11 @@ const noLeases: Leases = {
 };
 
 const SHARED = {
-  ...{ kind: 'INVOCATION', call: {}, runner, leases: noLeases, log },
+  kind: 'INVOCATION',
+  call: {},
+  runner,
+  leases: noLeases,
+  log,
   onSuperseded: () => assert.unreachable(),
 } as const satisfies Partial<LoopOptions>;
 
@@ -66,7 +72,10 @@ async function run(isTold: boolean): Promise<string[]> {
   } as unknown as Leases;
   const looping = workLoop({
     ...SHARED,
-    ...{ max: 4, clients: { runners }, leases, signal: ending.signal },
+    max: 4,
+    clients: { runners },
+    leases,
+    signal: ending.signal,
     foretell({ leaseId }) {
       acts.push(`${leaseId} foretold`);
       return { [Symbol.dispose]: () => void acts.push(`${leaseId} forgotten`) };
@@ -150,7 +159,10 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
   const own = { ...SHARED, clients, leaseMs: 15, now: () => now };
   const leases = localLeases({ ...own, stopped: never, signal: ended.signal });
   const looping = workLoop({
-    ...{ ...own, max: 1, leases, signal: ended.signal },
+    ...own,
+    max: 1,
+    leases,
+    signal: ended.signal,
     async run(_work, { lost, taken }) {
       await taken;
       acts.push(lost.aborted ? 'left' : 'runs');

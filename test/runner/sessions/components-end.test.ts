@@ -28,7 +28,13 @@ test('what the save of a context has to say still stands in the log', async () =
   const now = Date.now;
   const deps = {
     clients: { runners, blobs: {} } as unknown as PartsDeps['clients'],
-    ...{ call: {}, leaseId: 'lease', runDir: dir.path, log, now, lost: never, engine: undefined },
+    call: {},
+    leaseId: 'lease',
+    runDir: dir.path,
+    log,
+    now,
+    lost: never,
+    engine: undefined,
     browsers: settingsDeps({ proxy: undefined, adLists: [] }),
   };
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson: '', extension: undefined };

@@ -20,7 +20,9 @@ async function openWith(zip: Buffer) {
     yield { chunk: zip };
   }
   const extensions = await openExtensions({
-    ...{ dir: dir.path, clients: { blobs: { readBlob } as never }, call: {} },
+    dir: dir.path,
+    clients: { blobs: { readBlob } as never },
+    call: {},
   });
   const sha256 = createHash('sha256').update(zip).digest('hex');
   const wanted = { extensionId: 'e', blobId: 'b', sha256 };

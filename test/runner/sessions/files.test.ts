@@ -49,7 +49,10 @@ function keeping(options: Partial<DownloadsOptions> = {}) {
     },
   };
   const open = downloads({
-    ...{ clients: clients as never, call: {}, leaseId: 'the-lease', log },
+    clients: clients as never,
+    call: {},
+    leaseId: 'the-lease',
+    log,
     warn: (message) => warnings.push(message),
     lost: new AbortController().signal,
     ...options,
@@ -207,7 +210,8 @@ test('an upload is read by a page at its path, the newest of a name', async () =
   const cdp = await page.context().newCDPSession(page);
   const { root } = await cdp.send('DOM.getDocument');
   const { nodeId } = await cdp.send('DOM.querySelector', {
-    ...{ nodeId: root.nodeId, selector: 'input' },
+    nodeId: root.nodeId,
+    selector: 'input',
   });
   await cdp.send('DOM.setFileInputFiles', { nodeId, files: ['/tmp/.uploads/ü b.txt'] });
   const read = await page.evaluate(`(async () => {

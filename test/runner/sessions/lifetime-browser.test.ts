@@ -48,23 +48,37 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
   const never = new AbortController().signal;
   const quiet = { browserSettings: { logSession: false, recordSession: false } };
   const work = {
-    ...{ sessionId: 's', projectId: 'p', signingKey: 'key' },
+    sessionId: 's',
+    projectId: 'p',
+    signingKey: 'key',
     sessionParamsJson: JSON.stringify(quiet),
-    ...{ timeoutMs, keepAlive, context: undefined, extension: undefined },
+    timeoutMs,
+    keepAlive,
+    context: undefined,
+    extension: undefined,
   };
   const ran = runSession(work, 'lease', {
     clients: { runners, blobs: {} as Clients['blobs'] },
     ...BROWSERS,
-    ...{ call: {}, chromes: { take: async () => chrome }, door, runDir: dir.path, log },
+    call: {},
+    chromes: { take: async () => chrome },
+    door,
+    runDir: dir.path,
+    log,
     now: Date.now,
     times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, ...times },
     taken: Promise.resolve(),
-    ...{ lost: never, released: released.signal, ending: never, stopped: never },
+    lost: never,
+    released: released.signal,
+    ending: never,
+    stopped: never,
   });
   await started.promise;
   const kept = cleanup.move();
   return {
-    ...{ chrome, door, socketPath },
+    chrome,
+    door,
+    socketPath,
     release: () => released.abort(),
     connect: () => connect(`ws+unix:${socketPath}:/connect?signingKey=key`),
     /** How it ended, with everything gone. */

@@ -13,9 +13,14 @@ const test = suite('runner/sessions/run-session');
 /** This Chrome tells nothing. */
 const QUIET = { browserSettings: { logSession: false, recordSession: false } };
 const WORK = {
-  ...{ sessionId: 's', projectId: 'p', signingKey: 'k' },
+  sessionId: 's',
+  projectId: 'p',
+  signingKey: 'k',
   sessionParamsJson: JSON.stringify(QUIET),
-  ...{ timeoutMs: 1_000_000, keepAlive: true, context: undefined, extension: undefined },
+  timeoutMs: 1_000_000,
+  keepAlive: true,
+  context: undefined,
+  extension: undefined,
 };
 
 type Scene = {

@@ -85,7 +85,9 @@ session('what cannot be removed is told to everybody who waits for its end', asy
   const profileDir = join(dir.path, 'profile');
   await mkdir(profileDir);
   const context: Context = {
-    ...{ profileDir, persist: false, notSaved: () => {} },
+    profileDir,
+    persist: false,
+    notSaved: () => {},
     restore: async () => {},
     save: async () => {},
     async [Symbol.asyncDispose]() {

@@ -34,8 +34,12 @@ export async function openSecondTenant(stack: Stack): Promise<SecondTenant> {
     return status === 'RUNNING';
   });
   const workerData: SecondTenantData = {
-    ...{ url: stack.url, apiKey, id, connectUrl },
-    ...{ runnerPid: await stack.runnerPid(), servicePid: stack.pid },
+    url: stack.url,
+    apiKey,
+    id,
+    connectUrl,
+    runnerPid: await stack.runnerPid(),
+    servicePid: stack.pid,
   };
   const worker = new Worker(new URL('./second-tenant-thread.ts', import.meta.url), { workerData });
   const { promise: failed, reject } = Promise.withResolvers<never>();

@@ -48,7 +48,17 @@ export function bootDeliveries(allow = cidrList([])) {
   const dispose = () => bare[Symbol.asyncDispose]();
   return {
     ...bare,
-    ...{ bare, clock, webhooks, service, caller, sender, addWebhook, emit, claim, report, states },
+    bare,
+    clock,
+    webhooks,
+    service,
+    caller,
+    sender,
+    addWebhook,
+    emit,
+    claim,
+    report,
+    states,
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -56,9 +66,17 @@ export function bootDeliveries(allow = cidrList([])) {
 function reportOf(claim: Claim, end: Partial<AttemptReport>): AttemptReport {
   const { deliveryId, claimSeq, attemptId } = claim;
   return {
-    ...{ deliveryId, claimSeq, attemptId, outcome: 'HTTP', status: 500, latencyMs: 12 },
-    ...{ error: 'answered 500', response: Buffer.from('oops'), retryAfterSeconds: undefined },
-    ...{ abortMessage: false, ...end },
+    deliveryId,
+    claimSeq,
+    attemptId,
+    outcome: 'HTTP',
+    status: 500,
+    latencyMs: 12,
+    error: 'answered 500',
+    response: Buffer.from('oops'),
+    retryAfterSeconds: undefined,
+    abortMessage: false,
+    ...end,
   };
 }
 

@@ -38,7 +38,12 @@ export async function bootDispatch() {
   const states = () => core.states().map(({ state }) => state);
   const parts = opened.move();
   return {
-    ...{ receiver, core, client, metadata, start, states },
+    receiver,
+    core,
+    client,
+    metadata,
+    start,
+    states,
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }

@@ -39,7 +39,11 @@ export async function bootSend(setup: Setup = {}) {
 
 export function claimOf(endpoint: string): Claim {
   return {
-    ...{ deliveryId: 1, claimSeq: 1, attemptId: 1, webhookId: 'w', endpoint },
+    deliveryId: 1,
+    claimSeq: 1,
+    attemptId: 1,
+    webhookId: 'w',
+    endpoint,
     headers: { 'content-type': 'application/json', 'webhook-id': 'e1', 'user-agent': 'x/1' },
     body: Buffer.from('{"id":"e1","text":"ü"}'),
   };

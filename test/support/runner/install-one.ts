@@ -26,7 +26,14 @@ export async function installOne(options: {
   await install(
     { npm: false, pnpm: false, isDropped: false, ofJsr: [] },
     {
-      ...{ place, projectId: 'p', jail, env, installed, log: lines, ownLog: log, signal },
+      place,
+      projectId: 'p',
+      jail,
+      env,
+      installed,
+      log: lines,
+      ownLog: log,
+      signal,
       reread: async () => ({}),
     },
   );

@@ -15,7 +15,10 @@ export function localLeases(
   const { log, onSuperseded, stopped } = options;
   let renewing = Promise.resolve();
   const leases = openLeases({
-    ...{ log, onSuperseded, stopped, isBrowserFailing: () => false },
+    log,
+    onSuperseded,
+    stopped,
+    isBrowserFailing: () => false,
     onFailed: (error) => {
       throw error;
     },

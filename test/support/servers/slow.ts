@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 export async function startSlow(): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer((_, response) => {
     response.writeHead(200, {
-      ...{ 'content-type': 'application/octet-stream', 'content-length': '1000000' },
+      'content-type': 'application/octet-stream',
+      'content-length': '1000000',
       'content-disposition': 'attachment; filename=slow.bin',
     });
     response.write(Buffer.alloc(1_000));

@@ -36,7 +36,10 @@ export async function openUploads(
   const create = async () => (await call<Created>('POST', '/v1/contexts')).json;
   return {
     ...app,
-    ...{ gateway, call, create, context: await create() },
+    gateway,
+    call,
+    create,
+    context: await create(),
     /** Another key of the same project, and its end. */
     async otherKey() {
       const wanted = { project: 'default', name: 'other' };

@@ -22,7 +22,8 @@ async function get(url: string, path: string, accept?: string) {
   const headers = { 'x-svc-api-key': KEY, ...(accept === undefined ? {} : { accept }) };
   const answer = await fetch(url + path, { headers });
   return {
-    ...{ status: answer.status, headers: answer.headers },
+    status: answer.status,
+    headers: answer.headers,
     bytes: Buffer.from(await answer.arrayBuffer()),
   };
 }
@@ -50,8 +51,13 @@ test('Accept decides between what is known of a download and its bytes', async (
     assert.is(status, 200);
     assert.match(headers.get('content-type') ?? '', 'application/json');
     assert.equal(JSON.parse(bytes.toString()), {
-      ...{ id: 'd', sessionId: SESSION, filename: 'a "b" 漢.txt', mimeType: 'text/plain', size: 5 },
-      ...{ checksum: 'c'.repeat(64), createdAt: AT.toISOString() },
+      id: 'd',
+      sessionId: SESSION,
+      filename: 'a "b" 漢.txt',
+      mimeType: 'text/plain',
+      size: 5,
+      checksum: 'c'.repeat(64),
+      createdAt: AT.toISOString(),
     });
   }
   const { status, headers, bytes } = await get(

@@ -14,10 +14,22 @@ export const SESSION = '0196f7aa-0000-7000-8000-000000000001';
 /** A session as core tells it. */
 export function sessionOf(more: Partial<Session> = {}): Session {
   return {
-    ...{ id: SESSION, projectId: 'p', region: 'us-west-2', status: 'RUNNING', proxyBytes: 0 },
-    ...{ createdAt: AT, updatedAt: AT, startedAt: AT, endedAt: undefined, expiresAt: AT },
-    ...{ keepAlive: false, contextId: undefined, userMetadata: undefined },
-    ...{ connectUrl: undefined, seleniumRemoteUrl: undefined, signingKey: 'the-key' },
+    id: SESSION,
+    projectId: 'p',
+    region: 'us-west-2',
+    status: 'RUNNING',
+    proxyBytes: 0,
+    createdAt: AT,
+    updatedAt: AT,
+    startedAt: AT,
+    endedAt: undefined,
+    expiresAt: AT,
+    keepAlive: false,
+    contextId: undefined,
+    userMetadata: undefined,
+    connectUrl: undefined,
+    seleniumRemoteUrl: undefined,
+    signingKey: 'the-key',
     ...more,
   };
 }
@@ -27,8 +39,13 @@ export type Stored = { id: string; filename: string; bytes: Buffer };
 /** Handlers of downloads with these files, the newest last. */
 export function downloadsOf(files: readonly Stored[]) {
   const toProto = ({ id, filename, bytes }: Stored) => ({
-    ...{ id, sessionId: SESSION, filename, mimeType: 'text/plain', size: bytes.length },
-    ...{ checksum: 'c'.repeat(64), createdAt: AT },
+    id,
+    sessionId: SESSION,
+    filename,
+    mimeType: 'text/plain',
+    size: bytes.length,
+    checksum: 'c'.repeat(64),
+    createdAt: AT,
   });
   return {
     downloads: {
@@ -115,7 +132,10 @@ export async function openRunner(refuse?: (request: IncomingMessage) => number |
   });
   await new Promise<void>((resolve) => server.listen(path, resolve));
   return {
-    ...{ address: `unix:${path}`, kept, cut, seen: () => seen },
+    address: `unix:${path}`,
+    kept,
+    cut,
+    seen: () => seen,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -19,8 +19,12 @@ function openLive() {
     if (token === 'late') throw new Fault('URL_EXPIRED', 'The live view has expired.');
     if (token !== 'good') throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
     return {
-      ...{ sessionId: 's', status: 'RUNNING' as const, address: 'unix:/nowhere' },
-      ...{ signingKey: 'k', expiresAt: new Date(0), apiKeyId: '' },
+      sessionId: 's',
+      status: 'RUNNING' as const,
+      address: 'unix:/nowhere',
+      signingKey: 'k',
+      expiresAt: new Date(0),
+      apiKeyId: '',
     };
   };
   const getLiveView = async () => ({

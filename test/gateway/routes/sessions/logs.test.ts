@@ -18,8 +18,14 @@ const PATH = `/v1/sessions/${ID}/logs`;
 
 function entry(method: string, more: Partial<SessionLog> = {}): SessionLog {
   return {
-    ...{ method, pageId: 0, sessionId: ID, timestamp: 5, frameId: undefined, loaderId: undefined },
-    ...{ request: { timestamp: 5, params: {}, rawBody: '{}' }, response: undefined },
+    method,
+    pageId: 0,
+    sessionId: ID,
+    timestamp: 5,
+    frameId: undefined,
+    loaderId: undefined,
+    request: { timestamp: 5, params: {}, rawBody: '{}' },
+    response: undefined,
     ...more,
   };
 }
@@ -53,8 +59,14 @@ test('the pages of a log are one array, each entry as the contract has it', asyn
   const request = { timestamp: 5, params: {}, rawBody: '{}' };
   assert.equal(json, [
     {
-      ...{ method: 'Page.navigate', pageId: 2, sessionId: ID, timestamp: 5 },
-      ...{ request, response, frameId: 'F', loaderId: 'L' },
+      method: 'Page.navigate',
+      pageId: 2,
+      sessionId: ID,
+      timestamp: 5,
+      request,
+      response,
+      frameId: 'F',
+      loaderId: 'L',
     },
     { ...bare, method: 'Page.a', request },
     { ...bare, method: 'Page.b', request },

@@ -50,8 +50,12 @@ export const ENVIRONMENT: readonly PlaywrightThing[] = [
   {
     name: 'a phone: viewport, scale, touch, user agent',
     options: {
-      ...{ viewport: { width: 390, height: 844 }, deviceScaleFactor: 3, isMobile: true },
-      ...{ hasTouch: true, userAgent: 'a phone', screen: { width: 390, height: 900 } },
+      viewport: { width: 390, height: 844 },
+      deviceScaleFactor: 3,
+      isMobile: true,
+      hasTouch: true,
+      userAgent: 'a phone',
+      screen: { width: 390, height: 900 },
     },
     async run({ page, site }) {
       await page.goto(site.url);

@@ -101,7 +101,8 @@ export const OUTPUT: readonly PuppeteerThing[] = [
       const browserContextId = context.id;
       const behaviour = { behavior: 'allowAndName', downloadPath: directory } as const;
       await raw.send('Browser.setDownloadBehavior', {
-        ...{ ...behaviour, eventsEnabled: true },
+        ...behaviour,
+        eventsEnabled: true,
         ...(browserContextId && { browserContextId }),
       });
       const begun = new Promise<{ guid: string; suggestedFilename: string; url: string }>(

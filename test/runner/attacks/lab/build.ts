@@ -32,7 +32,10 @@ async function openRepository(dir: string): Promise<AsyncDisposable & { url: str
   const dependencies = { two: `git+${url}two.git` };
   writeTree(dir, {
     'source/package.json': JSON.stringify({
-      ...{ name: 'one', version: '1.0.0', scripts: { prepare: 'true' }, dependencies },
+      name: 'one',
+      version: '1.0.0',
+      scripts: { prepare: 'true' },
+      dependencies,
     }),
     'source/.npmrc': `git=${EVIL_PATH}\n`,
   });
@@ -74,7 +77,10 @@ async function run(attack: BuildAttack, sandbox: Launcher): Promise<void> {
   const aim = { canary, url: repository ? repository.url : '' };
   const { 'index.ts': index = '', ...files } = attack.files(aim);
   await using project = directory({
-    ...{ 'evidence.js': '', 'evil.sh': EVIL, 'index.ts': `${index}\n${DEFINES}`, ...files },
+    'evidence.js': '',
+    'evil.sh': EVIL,
+    'index.ts': `${index}\n${DEFINES}`,
+    ...files,
   });
   const script = join(project.path, 'evil.sh');
   chmodSync(script, 0o755);
@@ -83,7 +89,9 @@ async function run(attack: BuildAttack, sandbox: Launcher): Promise<void> {
   const env = { ...process.env, npm_config_globalconfig: join(machine.path, 'npmrc') };
   const { beside = {}, archive } = attack;
   const done = await build(project.path, {
-    ...{ sandbox, env, beside },
+    sandbox,
+    env,
+    beside,
     ...(archive === undefined ? {} : { archive: archive() }),
   });
   const { success, failure, stored, text, cpuMs } = done;

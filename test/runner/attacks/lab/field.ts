@@ -84,8 +84,14 @@ export async function openField(
   const bystanding = run(
     moduleOf(`f: async () => { console.log('here'); await new Promise(() => {}) }`),
     {
-      ...{ project: 'bystander', id: 'victim', key, name: 'f', params: {}, signal: end.signal },
-      ...{ onLine: resolve, isEndless: true },
+      project: 'bystander',
+      id: 'victim',
+      key,
+      name: 'f',
+      params: {},
+      signal: end.signal,
+      onLine: resolve,
+      isEndless: true,
     },
   );
   await Promise.race([standing, bystanding]);

@@ -54,8 +54,14 @@ export async function openMachine(): Promise<Machine> {
   return {
     heard,
     aim: {
-      ...{ pid: process.pid, dataDir, secret, port, udpPort: udp.address().port },
-      ...{ socket: path, abstract, address: own?.address ?? '127.0.0.1' },
+      pid: process.pid,
+      dataDir,
+      secret,
+      port,
+      udpPort: udp.address().port,
+      socket: path,
+      abstract,
+      address: own?.address ?? '127.0.0.1',
     },
     changed() {
       const names = readdirSync(dataDir).filter((name) => name !== 'tabern.db');

@@ -141,7 +141,9 @@ packages:
         'dangerouslyAllowAllBuilds: true',
       ].join('\n'),
       'package.json': manifest({
-        ...{ scripts, packageManager: 'pnpm@9.0.0', ...PACKED },
+        scripts,
+        packageManager: 'pnpm@9.0.0',
+        ...PACKED,
         devEngines: { packageManager: { name: 'pnpm', version: '9.0.0', onFail: 'download' } },
         pnpm: { onlyBuiltDependencies: ['packed'] },
       }),

@@ -48,7 +48,9 @@ const each = (hosts, act) =>
 `;
 
 const attack = (from: LocalAttack['from'], name: string, body: string): LocalAttack => ({
-  ...{ name, from, ...everywhere },
+  name,
+  from,
+  ...everywhere,
   body: `async (aim) => { ${SIMPLE} ${body} }`,
 });
 const INVOKE = `'/v1/functions/hit/invoke'`;

@@ -31,7 +31,10 @@ async function openLab(restMs?: number) {
     own.read();
   });
   return {
-    ...{ pace: own, heard, reader, chrome },
+    pace: own,
+    heard,
+    reader,
+    chrome,
     pass(ms: number): void {
       at += ms;
     },

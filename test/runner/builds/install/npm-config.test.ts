@@ -20,8 +20,11 @@ async function read(user: string, global = '', env: Record<string, string> = {})
 
 test('without settings they are the public ones, and there is no proxy', async () => {
   assert.equal(await read(''), {
-    ...{ registries: PUBLIC, namesJsr: false, noProxy: [] },
-    ...{ proxy: undefined, plainProxy: undefined },
+    registries: PUBLIC,
+    namesJsr: false,
+    noProxy: [],
+    proxy: undefined,
+    plainProxy: undefined,
   });
   assert.equal([...(await readNpmSettings({ HOME: '/no/such/home' })).registries], PUBLIC);
 });

@@ -49,7 +49,9 @@ export async function openLab(
   return {
     site: `http://127.0.0.1:${sitePort}`,
     host: `127.0.0.1:${sitePort}`,
-    ...{ asked, taken, egress },
+    asked,
+    taken,
+    egress,
     client: async () => await Client.open(doorPort),
     connections: promisify(door.getConnections.bind(door)),
     async [Symbol.asyncDispose]() {

@@ -157,7 +157,11 @@ upstream('what a filter list names is refused, by both ways', async () => {
 upstream('a proxy is named in any of its forms; a refusal does not tell the password', () => {
   const given = { isManaged: false };
   assert.equal(upstreamOf('socks5://u:p%40@h.test', given), {
-    ...{ protocol: 'socks5', host: 'h.test', port: 1080, username: 'u', password: 'p@' },
+    protocol: 'socks5',
+    host: 'h.test',
+    port: 1080,
+    username: 'u',
+    password: 'p@',
     isManaged: false,
   });
   assert.is(upstreamOf('h.test:3128', given).port, 3128);

@@ -6,13 +6,26 @@ import { readMessage, type Said } from '../../../../runner/sessions/live-view/in
 const test = suite('runner/sessions/live-view/input');
 
 const MOUSE = {
-  ...{ type: 'mouse', event: 'down', x: 1, y: 2.5, button: 'left' },
-  ...{ buttons: 1, clicks: 2, modifiers: 8 },
+  type: 'mouse',
+  event: 'down',
+  x: 1,
+  y: 2.5,
+  button: 'left',
+  buttons: 1,
+  clicks: 2,
+  modifiers: 8,
 };
 const WHEEL = { type: 'wheel', x: 1, y: 2, deltaX: -3, deltaY: 4, modifiers: 0 };
 const KEY = {
-  ...{ type: 'key', event: 'down', key: 'a', code: 'KeyA', keyCode: 65 },
-  ...{ text: 'a', modifiers: 0, location: 0, repeat: false },
+  type: 'key',
+  event: 'down',
+  key: 'a',
+  code: 'KeyA',
+  keyCode: 65,
+  text: 'a',
+  modifiers: 0,
+  location: 0,
+  repeat: false,
 };
 const TOUCH = { type: 'touch', event: 'start', points: [{ x: 1, y: 2, id: 0 }], modifiers: 0 };
 

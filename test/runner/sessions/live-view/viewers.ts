@@ -58,7 +58,13 @@ export async function look(url: string): Promise<Viewing> {
   const closed = Promise.withResolvers<{ code: number; reason: string }>();
   socket.on('close', (code, reason) => closed.resolve({ code, reason: reason.toString() }));
   const viewing: Viewing = {
-    ...{ socket, frames: [], tabs: [], size: undefined, notices: [], dialog: null, acks: true },
+    socket,
+    frames: [],
+    tabs: [],
+    size: undefined,
+    notices: [],
+    dialog: null,
+    acks: true,
     send: (message) => socket.send(JSON.stringify(message)),
     closed: closed.promise,
   };

@@ -30,7 +30,10 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
     },
   };
   const logs = sessionLogs({
-    ...{ sessionId: 'a-session', leaseId: 'a-lease', call: {}, now: () => 5 },
+    sessionId: 'a-session',
+    leaseId: 'a-lease',
+    call: {},
+    now: () => 5,
     clients: { runners: runners as never },
     log: openLog({ role: 'test', level: 'silent' }),
     lost: lost.signal,
@@ -41,7 +44,10 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
   const part = await logs.open({ pipe } as unknown as Chrome);
   const session = must(part.tap, 'a tap').session(0);
   return {
-    ...{ logs, part, taken, lost },
+    logs,
+    part,
+    taken,
+    lost,
     calls: () => calls,
     event: (n: number, more = '') =>
       session.said(Buffer.from(`{"method":"Page.n${n}","params":{"more":"${more}"}}`), n),

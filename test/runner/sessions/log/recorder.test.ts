@@ -97,9 +97,14 @@ test('events that tell of pages are kept, the flood is not', () => {
   assert.equal(more, []);
   const { line: _, ...log } = first as Logged;
   assert.equal(log, {
-    ...{ method: 'Page.frameNavigated', pageId: 2, sessionId: SESSION, timestamp: 5 },
+    method: 'Page.frameNavigated',
+    pageId: 2,
+    sessionId: SESSION,
+    timestamp: 5,
     request: { timestamp: 5, params: { frame: { id: 'F', loaderId: 'L' } }, rawBody: kept },
-    ...{ response: undefined, frameId: undefined, loaderId: 'L' },
+    response: undefined,
+    frameId: undefined,
+    loaderId: 'L',
   });
 });
 

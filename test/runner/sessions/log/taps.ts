@@ -21,7 +21,9 @@ export function openBench() {
   const lines = (): string[] =>
     tap.take(10_000, 1 << 30).map((entry) => lineOf(entry, SESSION, secretHeaders));
   return {
-    ...{ tap, told, lines },
+    tap,
+    told,
+    lines,
     logged(): Logged[] {
       return tap.take(10_000, 1 << 30).map((entry) => {
         const line = lineOf(entry, SESSION, secretHeaders);

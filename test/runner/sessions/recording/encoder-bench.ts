@@ -59,14 +59,12 @@ export function openBench(encode: Encode, allowanceBytes?: number) {
   const recordings = openRecordings({ encoder, runDir: dir.path, log, ...allowance });
   const to = { clients, call: {}, leaseId: 'lease' };
   const track: Track = {
-    ...{
-      ...to,
-      projectId: 'first',
-      pageId: 0,
-      url: 'https://a.test/',
-      sessionAt: 1_000,
-      startAt: 1_500,
-    },
+    ...to,
+    projectId: 'first',
+    pageId: 0,
+    url: 'https://a.test/',
+    sessionAt: 1_000,
+    startAt: 1_500,
     bytes: 0,
     isBroken: false,
     warn: (message) => void warned.push(message),
@@ -77,7 +75,13 @@ export function openBench(encode: Encode, allowanceBytes?: number) {
     recordings.send({ track, number, spool, until, isLast });
   };
   return {
-    ...{ added, written, warned, recordings, track, take, dir: dir.path },
+    added,
+    written,
+    warned,
+    recordings,
+    track,
+    take,
+    dir: dir.path,
     async [Symbol.asyncDispose]() {
       await recordings[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();

@@ -41,7 +41,11 @@ function openBench() {
   });
   const count = (name: string) => calls.filter((call) => call === name).length;
   return {
-    ...{ pictures, recorder, count, running, close: closing.resolve },
+    pictures,
+    recorder,
+    count,
+    running,
+    close: closing.resolve,
     /** Of each start: whether it is wanted yet. */
     wanted: () => signals.map(({ aborted }) => !aborted),
     /** A picture from Chrome, so long after the last. */

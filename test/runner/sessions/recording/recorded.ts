@@ -77,7 +77,12 @@ export async function record(
     await shows(colour);
   };
   const open = recording({
-    ...{ clients, call, leaseId, recordings: watched, now, warn: () => {} },
+    clients,
+    call,
+    leaseId,
+    recordings: watched,
+    now,
+    warn: () => {},
     projectId: 'recorded',
   });
   const part = await open(lab.chrome);

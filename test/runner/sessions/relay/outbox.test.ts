@@ -33,7 +33,10 @@ async function openLab() {
   const pipe = { pause: () => undefined, resume: () => undefined } as never;
   const box = openOutbox({ socket, wire, pipe, log, reading: openPauses(socket) });
   return {
-    ...{ box, socket, wire, heard },
+    box,
+    socket,
+    wire,
+    heard,
     [Symbol.dispose]() {
       box[Symbol.dispose]();
       client.terminate();

@@ -41,7 +41,10 @@ export async function openRaw(url: string): Promise<Raw> {
     return result;
   };
   return {
-    ...{ socket, said, closed, call },
+    socket,
+    said,
+    closed,
+    call,
     why: () => why,
     async attach() {
       const { targetInfos } = await call('Target.getTargets');

@@ -77,7 +77,9 @@ test('the version is what the browser says, and its address comes in any case', 
     webSocketDebuggerUrl: 'ws://door/?signingKey=well',
   });
   assert.equal(await told('ending'), {
-    ...{ status: 200, Browser: 'Chrome', 'Protocol-Version': '1.3' },
+    status: 200,
+    Browser: 'Chrome',
+    'Protocol-Version': '1.3',
     webSocketDebuggerUrl: 'ws://door/?signingKey=ending',
   });
   assert.is((await told('stranger')).status, 410);

@@ -77,7 +77,9 @@ test('what core tells is revoked, and named in the next question', async () => {
   } as unknown as Clients['runners'];
   await followRevocations({
     clients: { runners },
-    ...{ call: {}, log, signal: over.signal },
+    call: {},
+    log,
+    signal: over.signal,
     door: { revoke: (keyIds) => void revoked.push([...keyIds]) },
   });
   assert.equal(asked, [[], ['a'], ['a', 'b']]);
