@@ -1,6 +1,6 @@
 /**
  * Lists by cursor: newest first, the cursor is the last id of the page before. Ids are UUID v7, so
- * pages never overlap.
+ * pages never overlap. And lists by offset, where the reference interface has them.
  */
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { isId } from '../common/ids.ts';
@@ -32,4 +32,13 @@ export async function readPage<R extends { id: string }, T>(
   const shown = rows.slice(0, limit);
   const nextCursor = rows.length > limit ? (shown.at(-1)?.id ?? null) : null;
   return { data: shown.map(toProto), limit, nextCursor };
+}
+
+export function readOffsets(request: { offset?: number | undefined; limit?: number | undefined }): {
+  offset: number;
+  limit: number;
+} {
+  const { offset = 0, limit = LIMIT_DEFAULT } = request;
+  if (limit < 1 || limit > LIMIT_MAX) throw invalidField('limit', `must be 1 to ${LIMIT_MAX}.`);
+  return { offset, limit };
 }

@@ -4,6 +4,7 @@
  * v4).
  */
 import { randomFillSync } from 'node:crypto';
+import { invalidField } from '../../proto/rpc/errors.ts';
 
 /** Random bytes are fetched in bulk: one fetch per id would cost ten times the id. */
 const pool = new Uint8Array(8 * 1024);
@@ -66,4 +67,13 @@ function take(length: number): Uint8Array {
   }
   used += length;
   return pool.subarray(used - length, used);
+}
+
+/**
+ * The id in its stored spelling; what is no UUID is malformed, not missing. Source: errors.md, rule
+ * 7.
+ */
+export function pathId(field: string, text: string): string {
+  if (!isId(text)) throw invalidField(field, 'must be a UUID.');
+  return text.toLowerCase();
 }

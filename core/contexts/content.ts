@@ -17,11 +17,10 @@ import { openSemaphore } from '../../proto/sharing/semaphore.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { BlobFiles } from '../files/blob-files.ts';
-import type { ContextContent, LeasedContext } from '../store/types/context-content.ts';
+import type { ContextContent, LeasedContext } from '../store/types/contexts.ts';
 import type { Store } from '../store/types.ts';
 import { privateKeyPlace } from './key-pool.ts';
 import { type ContextLinks, UPLOAD_LASTS_MS } from './links.ts';
-import type { Uploads } from './uploads.ts';
 
 /** Uploads verified at once: each is read twice and unpacked. One of a project. Ours. */
 const CHECKS = { max: 2, ofOwner: 1 };
@@ -131,4 +130,35 @@ async function keysOf(
 
 async function removeAll(files: Pick<BlobFiles, 'remove'>, ids: string[]): Promise<void> {
   await Promise.all(ids.map((id) => files.remove(id)));
+}
+
+export type Uploads = {
+  /** Dispose of it when its bytes are there. Throws CONCURRENCY_LIMIT while there is another. */
+  begin(projectId: string): Disposable;
+  /** One that has its bytes: never refused. */
+  prove(projectId: string): Disposable;
+};
+
+export function openUploads(): Uploads {
+  const underWay = new Map<string, number>();
+  const hold = (projectId: string): Disposable => {
+    underWay.set(projectId, (underWay.get(projectId) ?? 0) + 1);
+    return {
+      [Symbol.dispose]() {
+        const left = (underWay.get(projectId) ?? 0) - 1;
+        if (left > 0) underWay.set(projectId, left);
+        else underWay.delete(projectId);
+      },
+    };
+  };
+  return {
+    begin(projectId) {
+      if (!underWay.has(projectId)) return hold(projectId);
+      throw new Fault('CONCURRENCY_LIMIT', 'Max concurrent uploads to contexts (1) reached.', {
+        limit: 1,
+        current: 1,
+      });
+    },
+    prove: hold,
+  };
 }

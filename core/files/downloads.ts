@@ -13,9 +13,8 @@ import type {
 import type { AddDownloadRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { readOffsets } from '../api/offsets.ts';
-import { newId } from '../common/ids.ts';
-import { pathId } from '../common/path-id.ts';
+import { readOffsets } from '../api/pagination.ts';
+import { newId, pathId } from '../common/ids.ts';
 import type { DownloadRow } from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
 import type { BlobFiles } from './blob-files.ts';

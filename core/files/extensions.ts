@@ -14,7 +14,7 @@ import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import { openSemaphore } from '../../proto/sharing/semaphore.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { isId, newId } from '../common/ids.ts';
-import type { ExtensionRow, LeasedExtension } from '../store/types/extensions.ts';
+import type { ExtensionRow, LeasedExtension } from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
 import type { BlobFiles } from './blob-files.ts';
 

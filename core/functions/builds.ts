@@ -3,18 +3,16 @@
  * core/runners/leases.ts.
  */
 
+import { posix } from 'node:path';
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import type { Build } from '../../proto/gen/tabern/v1/functions.pb.ts';
-import { Fault, notFound } from '../../proto/rpc/errors.ts';
-import { readOffsets } from '../api/offsets.ts';
-import { newId } from '../common/ids.ts';
-import { pathId } from '../common/path-id.ts';
+import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { readOffsets } from '../api/pagination.ts';
+import { newId, pathId } from '../common/ids.ts';
 import type { BuildCause, BuildRow, BuiltFunction } from '../store/types/functions.ts';
 import type { Store } from '../store/types.ts';
-import { normalisedEntrypoint } from './entrypoint.ts';
-import { builtToProto, type FunctionService } from './functions.ts';
+import { builtToProto, type FunctionService, logToProto } from './functions.ts';
 import { jsonOf, type ShowJson } from './json-values.ts';
-import { logToProto } from './log-lines.ts';
 
 /** Shown until a runner takes it; it counts from there. Source: reference.md 2.4. */
 const BUILD_TIMEOUT_MS = 600_000;
@@ -99,4 +97,26 @@ function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
     builtFunctions: built.map((one) => builtToProto(one, show)),
     cause,
   };
+}
+
+/** Source: reference.md 3.4. */
+const EXTENSIONS = ['.ts', '.js', '.mjs', '.mts'];
+/** In characters. Ours: longer than any path that tar holds without extensions. */
+const LENGTH_MAX = 512;
+
+export function normalisedEntrypoint(typed: string): string {
+  const refuse = (problem: string) => invalidField('entrypoint', problem);
+  if (typed === '' || typed.length > LENGTH_MAX)
+    throw refuse(`must be 1 to ${LENGTH_MAX} characters.`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
+  if (/[\x00-\x1f\x7f]/.test(typed)) throw refuse('must not contain control characters.');
+  const path = typed.replaceAll('\\', '/');
+  if (path.startsWith('/') || /^[a-z]:/i.test(path)) {
+    throw refuse('must be relative to the root of the archive.');
+  }
+  if (path.split('/').includes('..')) throw refuse('must not contain "..".');
+  if (!EXTENSIONS.includes(posix.extname(path))) {
+    throw refuse(`must end in ${EXTENSIONS.join(', ')}.`);
+  }
+  return posix.normalize(path);
 }

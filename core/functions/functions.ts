@@ -3,13 +3,15 @@
 import type {
   FunctionMessage,
   FunctionServiceService,
+  LogLine,
   Version,
 } from '../../proto/gen/tabern/v1/functions.pb.ts';
 import { notFound } from '../../proto/rpc/errors.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { readOffsets } from '../api/offsets.ts';
-import { pathId } from '../common/path-id.ts';
+import { readOffsets } from '../api/pagination.ts';
+import { pathId } from '../common/ids.ts';
 import type { BuiltFunction, FunctionRow, VersionRow } from '../store/types/functions.ts';
+import type { LogLineRow } from '../store/types/leases.ts';
 import type { Store } from '../store/types.ts';
 import { jsonOf, type ShowJson } from './json-values.ts';
 
@@ -87,4 +89,8 @@ function versionToProto(row: VersionRow, show: ShowJson): Version {
     createdAt: new Date(row.createdAt),
     updatedAt: new Date(row.createdAt),
   };
+}
+
+export function logToProto({ message, at, level }: LogLineRow): LogLine {
+  return { message, timestamp: at, level };
 }

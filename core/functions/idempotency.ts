@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Log } from '../../proto/common/log.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
 import type { Cleaner } from '../maintenance/retention.ts';
-import type { IdempotencyKey } from '../store/types/idempotency.ts';
+import type { IdempotencyKey } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
 
 /** Source: design/core.md 3. */

@@ -15,9 +15,8 @@ import { invalidField, notFound } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { openWake, waitUntil } from '../api/long-poll.ts';
-import { readOffsets } from '../api/offsets.ts';
-import { isId, newId } from '../common/ids.ts';
-import { pathId } from '../common/path-id.ts';
+import { readOffsets } from '../api/pagination.ts';
+import { isId, newId, pathId } from '../common/ids.ts';
 import { extensionOf, findExtension } from '../files/extensions.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { withIgnored } from '../sessions/ignored-members.ts';
@@ -32,11 +31,10 @@ import type { SessionSecrets } from '../sessions/proxy-secrets.ts';
 import type { VersionRow } from '../store/types/functions.ts';
 import type { InvocationRow } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
+import { logToProto } from './functions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
-import { fitting } from './listed.ts';
-import { logToProto } from './log-lines.ts';
 import type { Checks } from './validator.ts';
 
 /** In bytes of JSON. Source: reference.md 2.4. */
@@ -240,4 +238,28 @@ async function findContext(store: Store, wanted: { id: string; projectId: string
 
 function jsonOrNull(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
+}
+
+/** Bytes on the wire for a byte of JSON, at most: `1,` becomes eleven. */
+export const WIRE_PER_JSON = 5.5;
+/** In bytes of JSON, of a page. Ours: on the wire it stays below 16 MiB. */
+export const PAGE_MAX_BYTES = 2.5 * 1024 * 1024;
+
+/** What a page shows of each; results go first, for GET has them. */
+export type Shown = { row: InvocationRow; hasParams: boolean };
+
+/** The rows, in their order, without what no longer fits: results first, then params. */
+export function fitting(rows: readonly InvocationRow[]): Shown[] {
+  let left = PAGE_MAX_BYTES;
+  const takes = (json: string): boolean => {
+    const bytes = Buffer.byteLength(json);
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  };
+  return rows.map((row) => {
+    const hasParams = takes(row.params);
+    const hasResults = row.results !== null && takes(row.results);
+    return { row: hasResults ? row : { ...row, results: null }, hasParams };
+  });
 }

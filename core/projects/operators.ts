@@ -13,7 +13,7 @@ import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import { type ForgetKey, hashOf, newApiKey } from '../api/authentication.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { newId } from '../common/ids.ts';
-import type { ApiKeyRow, LimitChange, OperatedRow } from '../store/types/operators.ts';
+import type { ApiKeyRow, LimitChange, OperatedRow } from '../store/types/projects.ts';
 import type { Store } from '../store/types.ts';
 import { toProto as projectOf } from './projects.ts';
 import { QUOTA_MAX, QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';

@@ -7,8 +7,14 @@
 import { type Env, integer } from '../../proto/common/env.ts';
 import type { ProjectStorage } from '../../proto/gen/tabern/v1/projects.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
-import type { BlobKind, BlobRow } from '../store/types/blobs.ts';
-import type { QuotaName, Stored, StoredKind, Within } from '../store/types/storage.ts';
+import type {
+  BlobKind,
+  BlobRow,
+  QuotaName,
+  Stored,
+  StoredKind,
+  Within,
+} from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
 
 const MIB = 1 << 20;

@@ -24,7 +24,7 @@ import type { Checks } from '../functions/validator.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { appendSessionLogs } from '../sessions/logs.ts';
 import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
-import { addRecording } from '../sessions/recordings/arrivals.ts';
+import { addRecording } from '../sessions/recordings/recordings.ts';
 import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { LeasedWork, WorkKind } from '../store/types/leases.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';

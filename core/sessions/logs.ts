@@ -15,7 +15,7 @@ import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { Cleaner } from '../maintenance/retention.ts';
 import type { Quotas } from '../projects/quotas.ts';
-import type { SessionLogChunk } from '../store/types/session-logs.ts';
+import type { SessionLogChunk } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { sessionFinder } from './sessions.ts';
 

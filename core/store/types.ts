@@ -5,31 +5,23 @@
  * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
 import type { Snapshot } from './messages.ts';
-import type { BlobOps } from './types/blobs.ts';
-import type { ContextContentOps } from './types/context-content.ts';
-import type { ContextOps } from './types/contexts.ts';
-import type { DeliveryOps } from './types/deliveries.ts';
-import type { ExtensionOps } from './types/extensions.ts';
-import type { FigureOps } from './types/figures.ts';
-import type { DownloadOps } from './types/files.ts';
+import type { ContextContentOps, ContextOps } from './types/contexts.ts';
+import type { DeliveryOps, DeliveryViewOps, ListenerOps, ReplayOps } from './types/deliveries.ts';
+import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/files.ts';
 import type { BuildOps, FunctionOps } from './types/functions.ts';
-import type { IdempotencyOps } from './types/idempotency.ts';
-import type { CancelOps, InvocationOps } from './types/invocations.ts';
+import type { CancelOps, IdempotencyOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
-import type { ListenerOps } from './types/listeners.ts';
-import type { RetentionOps } from './types/maintenance.ts';
-import type { OperatorOps } from './types/operators.ts';
-import type { ProjectOps } from './types/projects.ts';
+import type {
+  FigureOps,
+  RetentionOps,
+  SessionRetentionOps,
+  WorkRetentionOps,
+} from './types/maintenance.ts';
+import type { OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
-import type { DeliveryViewOps, ReplayOps } from './types/replays.ts';
-import type { SessionLifeOps } from './types/session-life.ts';
-import type { SessionLogOps } from './types/session-logs.ts';
-import type { SessionRetentionOps } from './types/session-retention.ts';
-import type { SessionOps } from './types/sessions.ts';
-import type { StorageOps } from './types/storage.ts';
+import type { SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
 import type { TimeOps } from './types/times.ts';
 import type { WebhookOps } from './types/webhooks.ts';
-import type { WorkRetentionOps } from './types/work-retention.ts';
 
 /** What waits in memory for something to do: told after the commit that made it. */
 export type Topic =

@@ -11,8 +11,8 @@ import type {
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readPage } from '../api/pagination.ts';
-import { pathId } from '../common/path-id.ts';
-import type { AttemptRow, DeliveryRow, DeliveryState } from '../store/types/replays.ts';
+import { pathId } from '../common/ids.ts';
+import type { AttemptRow, DeliveryRow, DeliveryState } from '../store/types/deliveries.ts';
 import type { Store } from '../store/types.ts';
 
 type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;

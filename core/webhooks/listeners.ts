@@ -9,7 +9,7 @@ import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { openShares } from '../../proto/sharing/shares.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { openWake } from '../api/long-poll.ts';
-import type { HeardEvent } from '../store/types/listeners.ts';
+import type { HeardEvent } from '../store/types/deliveries.ts';
 import type { Store } from '../store/types.ts';
 
 type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;

@@ -7,8 +7,7 @@
 import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { newId } from '../common/ids.ts';
-import { pathId } from '../common/path-id.ts';
+import { newId, pathId } from '../common/ids.ts';
 import type { Store } from '../store/types.ts';
 import { toDelivery } from './delivery-list.ts';
 

@@ -1,10 +1,11 @@
 /** Commands about the program itself. */
+
+import { readFileSync } from 'node:fs';
 import { columns } from '../../proto/common/text-table.ts';
 import { environment } from '../config.ts';
 import type { Command } from './command.ts';
 import { completionScript } from './completion.ts';
 import { shownSettings } from './settings/sources.ts';
-import { version } from './version.ts';
 
 /** `every`: the whole table, this part included, once it is there. */
 export function about(
@@ -47,4 +48,11 @@ export function about(
       },
     },
   ];
+}
+
+const PACKAGE = new URL('../../package.json', import.meta.url);
+
+export function version(): string {
+  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
+  return version;
 }

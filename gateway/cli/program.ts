@@ -1,11 +1,11 @@
 /** The command table as a parser, with its help. */
 import { Command as Parser } from 'commander';
 import { environment } from '../config.ts';
+import { version } from './about.ts';
 import type { Command } from './command.ts';
 import { flagsOf, settingsOf } from './flags.ts';
 import { applySettings } from './settings/sources.ts';
 import { GROUPS, SECTIONS } from './table.ts';
-import { version } from './version.ts';
 
 const EXIT_CODES = `
 Exit codes:

@@ -12,11 +12,15 @@ import { fileURLToPath } from 'node:url';
 import type { Env } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
 import type { Samples } from '../../proto/common/metrics.ts';
-import { type HandedOver, isDoorOpened } from '../../proto/common/runner-ipc.ts';
+import {
+  type HandedOver,
+  isDoorOpened,
+  isMetricsTold,
+  type MetricsAsked,
+} from '../../proto/common/runner-ipc.ts';
 import { isTracing } from '../../proto/common/tracing.ts';
 import { EXIT } from './exit-codes.ts';
 import { preloads } from './preloads.ts';
-import { samplesOf } from './runner-metrics.ts';
 
 const BIN = fileURLToPath(new URL('../bin.ts', import.meta.url));
 /**
@@ -147,5 +151,28 @@ async function ended(child: ChildProcess): Promise<[number | null, NodeJS.Signal
     return (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   } catch {
     return [null, null]; // it could not be spawned, for want of memory or processes: tried again
+  }
+}
+
+/** In milliseconds: a runner that is busy or dying is left out of an answer. Ours. */
+const PATIENCE_MS = 2_000;
+
+/** Nothing while there is no runner. */
+export async function samplesOf(child: ChildProcess | undefined): Promise<Samples> {
+  if (!child?.connected) return [];
+  const { promise, resolve } = Promise.withResolvers<Samples>();
+  const hear = (message: unknown): void => {
+    if (isMetricsTold(message)) resolve(message.samples);
+  };
+  const giveUp = (): void => resolve([]);
+  const timer = setTimeout(giveUp, PATIENCE_MS);
+  child.on('message', hear).once('exit', giveUp);
+  try {
+    const asked: MetricsAsked = { type: 'metrics' };
+    child.send(asked, (error) => error && giveUp());
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    child.off('message', hear).off('exit', giveUp);
   }
 }

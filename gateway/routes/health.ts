@@ -3,6 +3,7 @@
  * draining.
  */
 import type { RouterMiddleware } from '@koa/router';
+import type { HealthCheck } from '../../proto/gen/tabern/v1/health.pb.ts';
 import { asFault, Fault } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { State } from '../http/auth.ts';
@@ -69,3 +70,39 @@ export const HEALTH_PATHS = {
     },
   },
 };
+
+/** A core that takes longer is not ready. Ours. */
+const READY_TIMEOUT_MS = 2_000;
+/** In milliseconds: an answer serves all who ask within this. Ours. */
+const KEPT_MS = 1_000;
+
+export function ready(options: {
+  clients: Pick<Clients, 'health'>;
+  gatewayToken: string;
+}): RouterMiddleware<State> {
+  const metadata = { authorization: `Bearer ${options.gatewayToken}` };
+  let looked: { at: number; checks: Promise<readonly HealthCheck[]> } | undefined;
+
+  async function look(): Promise<readonly HealthCheck[]> {
+    const { health } = options.clients;
+    return (await health.checkHealth({}, { metadata, timeoutMs: READY_TIMEOUT_MS })).checks;
+  }
+
+  return async (ctx) => {
+    const at = performance.now();
+    if (looked === undefined || at - looked.at >= KEPT_MS) looked = { at, checks: look() };
+    let checks: readonly HealthCheck[];
+    try {
+      checks = await looked.checks;
+    } catch (error) {
+      throw new Fault('CORE_UNAVAILABLE', 'Not ready: core does not answer.', {}, error);
+    }
+    const faults = checks.map(({ fault }) => fault).filter((fault) => fault !== '');
+    if (faults.length > 0) {
+      throw new Fault('CORE_UNAVAILABLE', `Not ready: ${faults.join(' ')}`);
+    }
+    const said = checks.map(({ name, warning }) => [name, warning || 'ok']);
+    const isDegraded = checks.some(({ warning }) => warning !== '');
+    ctx.body = { status: isDegraded ? 'degraded' : 'ready', checks: Object.fromEntries(said) };
+  };
+}

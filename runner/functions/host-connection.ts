@@ -24,7 +24,6 @@ import type { Jailed } from '../jail/open.ts';
 import type { Broker } from './browser-broker.ts';
 import { type Bundle, putBundle } from './bundle-cache.ts';
 import { readHostFrame } from './host-frames.ts';
-import { outcomeOf, type RunOutcome, UNSAID } from './run-outcome.ts';
 
 /** From the abort of a run, or from its outcome, to the end of its host. Source: sandbox.md 3. */
 const KILL_AFTER_MS = 1_000;
@@ -244,4 +243,39 @@ export class Conversation implements HostProcess {
       this.#over(id, running, running.isAborted ? { type: 'aborted' } : failure);
     }
   }
+}
+
+export type Failure = {
+  type: 'failure';
+  code: 'WORKLOAD_ERROR' | 'INTERNAL_ERROR';
+  name: string;
+  message: string;
+  stack: string;
+};
+/** How a run ended. `aborted`: by the caller's signal, whatever the handler did then. */
+export type RunOutcome =
+  | { type: 'result'; json: string | undefined }
+  | { type: 'manifests'; json: string }
+  | { type: 'aborted' }
+  | Failure;
+
+/**
+ * A run that ended without a word. The tenant's code is what runs there: it is its failure unless
+ * we know better.
+ */
+export const UNSAID: Failure = {
+  type: 'failure',
+  code: 'WORKLOAD_ERROR',
+  name: '',
+  message: 'the handler ended without an outcome',
+  stack: '',
+};
+
+/** What a host told, as it is taken. */
+export function outcomeOf(
+  message: Exclude<FromHost, { type: 'ready' | 'log' | 'done' }>,
+): RunOutcome {
+  if (message.type !== 'error') return message;
+  const { name, message: text, stack } = message;
+  return { type: 'failure', code: 'WORKLOAD_ERROR', name, message: text, stack };
 }

@@ -9,8 +9,8 @@ import { type LogLine, NO_REGISTRY } from '../host/messages.ts';
 import { limitWork, type WorkLimits } from '../jail/cpu-limit.ts';
 import type { Serves } from '../sessions/server/keyed-server.ts';
 import type { Bundle } from './bundle-cache.ts';
+import type { Failure, RunOutcome } from './host-connection.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
-import type { Failure, RunOutcome } from './run-outcome.ts';
 
 /**
  * Ours: a good bundle loads in 0.1 to 3 s of CPU time. A wait at its top level ends after the wall

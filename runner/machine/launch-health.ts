@@ -4,8 +4,7 @@
  * that a machine to which nobody sends work any more is seen to be well again.
  */
 import type { Log } from '../../proto/common/log.ts';
-import type { Family, Metrics } from '../../proto/common/metrics.ts';
-import { NO_METRICS } from '../../proto/common/metrics.ts';
+import { type Family, type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
 import { metered } from '../browser/cdp/latency-metrics.ts';
 import type { Chrome } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCoreConfig } from '../../core/config.ts';
 import { type Core, type CoreOptions, startCore } from '../../core/main.ts';
-import type { BlobKind } from '../../core/store/types/blobs.ts';
+import type { BlobKind } from '../../core/store/types/files.ts';
 import type { Env } from '../../proto/common/env.ts';
 import { openLog } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';

@@ -4,8 +4,16 @@
  * operation: a pair belongs to one context at most.
  */
 import { must } from '../../../proto/common/must.ts';
-import type { ContextOps, ContextRow, NewContext, NewKeyPair } from '../types/contexts.ts';
-import { forgetting } from './context-content.ts';
+import type {
+  ContextContent,
+  ContextContentOps,
+  ContextOps,
+  ContextRow,
+  LeasedContext,
+  NewContext,
+  NewKeyPair,
+  Replaced,
+} from '../types/contexts.ts';
 import type { Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
 
@@ -95,5 +103,125 @@ function masterKeyOps({ db }: Tx): Pick<ContextOps, 'masterKeyCheck' | 'setMaste
   return {
     masterKeyCheck: () => check.get(),
     setMasterKeyCheck: (sealed) => void setCheck.run(sealed),
+  };
+}
+
+const CONTENT = `contexts.id AS id, contexts.blob_id AS blobId, contexts.public_key AS publicKey,
+  contexts.private_key AS privateKey, contexts.key_pair_id AS keyPairId`;
+
+type Work = {
+  contextId: string | null;
+  projectId: string;
+  persist: number;
+  /** save_seq at the lease. */
+  seq: number;
+};
+type Held = { blobId: string | null; saveSeq: number };
+type Wanted = { id: string; projectId: string; blobId: string; seq: number; at: number };
+
+export function contextContentOps(tx: Tx): ContextContentOps {
+  const { db } = tx;
+  const content = db.prepare<[{ id: string; projectId: string }], ContextContent>(`
+    SELECT ${CONTENT} FROM contexts
+    WHERE id = @id AND project_id = @projectId AND status = 'active'`);
+  const work = db.prepare<[string], Work>(`
+    SELECT sessions.context_id AS contextId, jobs.project_id AS projectId,
+      COALESCE(sessions.params ->> '$.browserSettings.context.persist', 0) AS persist,
+      COALESCE(sessions.context_seq, 0) AS seq
+    FROM jobs
+    LEFT JOIN invocations ON invocations.id = jobs.id
+    JOIN sessions ON sessions.id = COALESCE(invocations.session_id, jobs.id)
+    WHERE jobs.lease_id = ?`); // index jobs_by_lease
+  const saveSeq = db
+    .prepare<[string], number>('SELECT save_seq FROM contexts WHERE id = ?')
+    .pluck();
+  const replace = replacement(tx);
+
+  return {
+    getContextContent: (wanted) => content.get(wanted),
+
+    saveContext({ leaseId, blobId, at }) {
+      const held = work.get(leaseId);
+      if (!held) return { outcome: 'lost' };
+      const { contextId: id, projectId, seq } = held;
+      if (id === null || held.persist !== 1) return { outcome: 'refused' };
+      return replace({ id, projectId, blobId, seq, at });
+    },
+
+    replaceContext(wanted) {
+      return replace({ ...wanted, seq: saveSeq.get(wanted.id) ?? 0 });
+    },
+
+    dropContextBlobs: forgetting(tx),
+  };
+}
+
+/** `seq`: the save_seq that the one who replaces has seen. */
+function replacement(tx: Tx): (wanted: Wanted) => Replaced | { outcome: 'refused' } {
+  const { db, crashPoint } = tx;
+  const forget = forgetting(tx);
+  const byId = db.prepare<[object], Held>(`
+    SELECT blob_id AS blobId, save_seq AS saveSeq FROM contexts
+    WHERE id = @id AND project_id = @projectId AND status = 'active'`);
+  const isFree = db.prepare<[object]>(`
+    SELECT 1 FROM blobs WHERE id = @blobId AND project_id = @projectId AND kind = 'CONTEXT'
+      AND NOT EXISTS (SELECT 1 FROM contexts WHERE blob_id = @blobId)`); // index contexts_by_blob
+  const update = db.prepare<[object]>(`
+    UPDATE contexts SET blob_id = @blobId, saved_at = @at, updated_at = @at,
+      save_seq = save_seq + 1, version = version + 1
+    WHERE id = @id`);
+
+  return (wanted) => {
+    const held = byId.get(wanted);
+    if (held?.blobId === wanted.blobId) {
+      // A repeat, whose answer was lost: one save came after what it saw, its own.
+      return { outcome: 'saved', replaced: held.saveSeq - 1 > wanted.seq, dropped: [] };
+    }
+    if (!isFree.get(wanted)) return { outcome: 'refused' };
+    if (!held) return { outcome: 'deleted', dropped: forget([wanted.blobId]) };
+    update.run(wanted);
+    crashPoint('save-context');
+    const dropped = held.blobId === null ? [] : forget([held.blobId]);
+    return { outcome: 'saved', replaced: held.saveSeq > wanted.seq, dropped };
+  };
+}
+
+/** Forgets blobs that nobody holds or runs from; gives their ids. */
+export function forgetting({ db }: Tx): (ids: string[]) => string[] {
+  const forget = db.prepare<[{ id: string }]>(`
+    DELETE FROM blobs WHERE id = @id AND kind = 'CONTEXT'
+      AND NOT EXISTS (SELECT 1 FROM contexts WHERE blob_id = @id)
+      AND NOT EXISTS (SELECT 1 FROM sessions
+        WHERE context_blob_id = @id AND status IN ('PENDING', 'RUNNING'))`);
+  return (ids) => ids.filter((id) => forget.run({ id }).changes > 0);
+}
+
+/** What happens to a session's context inside a larger operation. */
+export type ContextMoves = {
+  /**
+   * What the session is to start from, remembered; undefined when it has none, or none any more. A
+   * repeated offer takes what the context holds by then.
+   */
+  offer(sessionId: string): LeasedContext | undefined;
+};
+
+export function contextMoves({ db }: Tx): ContextMoves {
+  const bySession = db.prepare<[string], ContextContent & { persist: number; saveSeq: number }>(`
+    SELECT ${CONTENT}, contexts.save_seq AS saveSeq,
+      COALESCE(sessions.params ->> '$.browserSettings.context.persist', 0) AS persist
+    FROM sessions
+    JOIN contexts ON contexts.id = sessions.context_id AND contexts.status = 'active'
+      AND contexts.project_id = sessions.project_id
+    WHERE sessions.id = ?`);
+  const remember = db.prepare<[object]>(`
+    UPDATE sessions SET context_blob_id = @blobId, context_seq = @saveSeq WHERE id = @sessionId`);
+  return {
+    offer(sessionId) {
+      const found = bySession.get(sessionId);
+      if (!found) return undefined;
+      const { persist, saveSeq, ...content } = found;
+      remember.run({ sessionId, blobId: content.blobId, saveSeq });
+      return { ...content, persist: persist === 1 };
+    },
   };
 }

@@ -1,22 +1,16 @@
 /** All operations of the SQLite engine: one line per noun. */
 import type { StoreOps } from '../types.ts';
-import { blobOps } from './blobs.ts';
-import { contextContentOps } from './context-content.ts';
-import { contextOps } from './contexts.ts';
+import { contextContentOps, contextOps } from './contexts.ts';
 import type { Tx } from './engine/transaction.ts';
-import { extensionOps } from './extensions.ts';
-import { figureOps } from './figures.ts';
-import { downloadOps } from './files.ts';
-import { retentionOps } from './maintenance.ts';
-import { operatorOps } from './operators.ts';
-import { projectOps } from './projects.ts';
+import { blobOps, downloadOps, extensionOps } from './files.ts';
+import { figureOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
+import { operatorOps, projectOps } from './projects.ts';
 import { recordingOps } from './recordings.ts';
-import { sessionRetentionOps } from './session-retention.ts';
 import { storageOps } from './storage.ts';
 import { timeOps } from './times.ts';
 import { deliveryOps } from './webhooks/claims.ts';
 import { deliveryViewOps } from './webhooks/delivery-list.ts';
-import { listenerOps } from './webhooks/listeners.ts';
+import { listenerOps } from './webhooks/events.ts';
 import { replayOps } from './webhooks/redeliveries.ts';
 import { webhookOps } from './webhooks/webhooks.ts';
 import { buildOps } from './work/builds.ts';
@@ -29,7 +23,6 @@ import { logOps } from './work/logs.ts';
 import { sessionLifeOps } from './work/session-lifecycle.ts';
 import { sessionLogOps } from './work/session-logs.ts';
 import { sessionOps } from './work/sessions.ts';
-import { workRetentionOps } from './work-retention.ts';
 
 export function allOps(tx: Tx): StoreOps {
   return {

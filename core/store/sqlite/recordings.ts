@@ -2,7 +2,7 @@
  * Recordings in SQLite. They come under the lease of their session's work; its id stays with them,
  * so that what was still to be encoded at the session's end can come later.
  */
-import type { BlobRow } from '../types/blobs.ts';
+import type { BlobRow } from '../types/files.ts';
 import type { RecordingOps, RecordingPart, RecordingRow } from '../types/recordings.ts';
 import type { Tx } from './engine/transaction.ts';
 

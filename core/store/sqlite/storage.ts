@@ -2,7 +2,7 @@
  * What projects store, in SQLite: one row for each project and kind, which triggers of the schema
  * change with each row of a blob or a context. No operation can forget to count.
  */
-import type { QuotaName, StorageOps, Stored, StoredKind, Within } from '../types/storage.ts';
+import type { QuotaName, StorageOps, Stored, StoredKind, Within } from '../types/files.ts';
 import type { Tx } from './engine/transaction.ts';
 
 export function storageOps({ db }: Pick<Tx, 'db'>): StorageOps {

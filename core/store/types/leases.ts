@@ -1,7 +1,7 @@
 /** Work under leases: invocations, builds and sessions that runners take, prolong and end. */
 
-import type { LeasedContext } from './context-content.ts';
-import type { LeasedExtension } from './extensions.ts';
+import type { LeasedContext } from './contexts.ts';
+import type { LeasedExtension } from './files.ts';
 import type { BuildCause } from './functions.ts';
 import type { InvocationCause } from './invocations.ts';
 

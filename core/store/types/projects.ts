@@ -1,3 +1,4 @@
+import type { QuotaName } from './files.ts';
 /** Projects and the API keys that open them, as stored. */
 
 export type ProjectRow = {
@@ -38,4 +39,61 @@ export type ProjectOps = {
   hasApiKeys(projectId: string): boolean;
   /** The project that a live key opens. `lastUsedAt` is null, or to the minute. */
   findApiKey(hash: Uint8Array): FoundApiKey | undefined;
+};
+
+/** Undefined: stays as it is. */
+export type LimitChange = {
+  sessions: number | undefined;
+  invocations: number | undefined;
+  queue: number | undefined;
+  /** Those that change. */
+  quotas: { quota: QuotaName; value: number }[];
+};
+
+export type OperatedRow = ProjectRow & {
+  /** Invocations that may run at once. */
+  invocationsMax: number;
+  /** Null: as the service's own setting. */
+  queueMax: number | null;
+  /** Sessions that live, invocations that run, and those that wait. */
+  sessions: number;
+  invocations: number;
+  queued: number;
+  browserMinutes: number;
+  proxyBytes: number;
+};
+
+export type ApiKeyRow = {
+  /** Its public part. */
+  id: string;
+  projectId: string;
+  name: string;
+  createdAt: number;
+  /** To the minute. */
+  lastUsedAt: number | null;
+  revokedAt: number | null;
+};
+
+export type OperatorOps = {
+  /** With its queues; undefined when the name is taken. */
+  addProject(wanted: {
+    project: ProjectRow;
+    limits: LimitChange;
+    at: number;
+  }): OperatedRow | undefined;
+  /** Oldest first; usage of what runs is counted up to `at`. */
+  listProjects(wanted: { at: number }): OperatedRow[];
+  /** By id or name; undefined when there is none. */
+  setLimits(wanted: { project: string; limits: LimitChange; at: number }): OperatedRow | undefined;
+  /** By id or name. */
+  findProject(project: string): ProjectRow | undefined;
+  /** Oldest first; of every project when it is undefined. */
+  listApiKeys(projectId: string | undefined): ApiKeyRow[];
+  getApiKey(id: string): ApiKeyRow | undefined;
+  /** One that is revoked stays as it is. Wakes `revocations`. */
+  revokeApiKey(wanted: { id: string; at: number }): ApiKeyRow | undefined;
+  /** Writes down a use, to the minute. */
+  useApiKey(wanted: { id: string; at: number }): void;
+  /** The keys that were revoked since then. */
+  revokedKeys(since: number): string[];
 };

@@ -18,8 +18,8 @@ import type { State } from '../../http/auth.ts';
 import { tooLarge } from '../../http/body.ts';
 import { render } from '../../rest/operations.ts';
 import { FAILURE, fileBody } from '../openapi-parts.ts';
-import { type FileForm, openFileForm } from './file-form.ts';
 import { chunksOf } from './multipart.ts';
+import { type FileForm, openFileForm } from './upload-form.ts';
 import type { EnterUpload } from './upload-limits.ts';
 
 export const EXTENSIONS_PATH = '/v1/extensions';

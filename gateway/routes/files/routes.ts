@@ -15,7 +15,7 @@ import {
   getSessionDownloads,
 } from './downloads.ts';
 import { createExtension, EXTENSIONS_PATH, EXTENSIONS_PATHS } from './extensions.ts';
-import { FORM_EXTRA_BYTES } from './file-form.ts';
+import { FORM_EXTRA_BYTES } from './upload-form.ts';
 import type { EnterUpload } from './upload-limits.ts';
 import { isSessionUpload, UPLOADS_PATHS, UPLOADS_ROUTE, uploadFile } from './uploads.ts';
 

@@ -13,8 +13,8 @@ import { goneSignal, type State } from '../../http/auth.ts';
 import { tooLarge } from '../../http/body.ts';
 import { askDoor, locator } from '../../sessions/runner-client.ts';
 import { FAILURE, fileBody, ID } from '../openapi-parts.ts';
-import { type FileForm, openFileForm } from './file-form.ts';
 import { chunksOf } from './multipart.ts';
+import { type FileForm, openFileForm } from './upload-form.ts';
 import type { EnterUpload } from './upload-limits.ts';
 
 export const UPLOADS_ROUTE = '/v1/sessions/:id/uploads';

@@ -6,8 +6,7 @@
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { BuildFailure } from '../build-failure.ts';
-import { bundle } from '../bundle/bundle.ts';
-import { BundleError } from '../bundle/bundle-error.ts';
+import { BundleError, bundle } from '../bundle/bundle.ts';
 import { measure } from '../install/measure.ts';
 import { type Line, type Reading, readBuild } from '../install/read-build.ts';
 import { unpack } from '../unpack.ts';

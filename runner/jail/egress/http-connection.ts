@@ -3,8 +3,7 @@
  * as they come, no faster than they are taken; what comes before somebody asks waits.
  */
 import type { Socket } from 'node:net';
-import type { Body } from './body.ts';
-import { headEnd } from './http1.ts';
+import { type Body, headEnd } from './http1.ts';
 
 /** Ours: as much as Chrome takes of an answer. */
 const HEAD_MAX_BYTES = 256 << 10;

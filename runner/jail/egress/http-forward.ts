@@ -5,7 +5,6 @@
  * anew (http1.ts), bodies pass unread.
  */
 import type { Socket } from 'node:net';
-import { NO_BODY } from './body.ts';
 import { answerFor, challenge, mayAnswer } from './credentials.ts';
 import {
   type Aim,
@@ -17,7 +16,7 @@ import {
   type Target,
 } from './dial.ts';
 import type { Line } from './http-connection.ts';
-import { answerHead, lineOf, type RequestHead } from './http1.ts';
+import { answerHead, lineOf, NO_BODY, type RequestHead } from './http1.ts';
 import { disguised } from './net-errors.ts';
 import { basicOf, LOCKED } from './upstream-proxy.ts';
 

@@ -1,7 +1,7 @@
 /** One upload of a project's contexts at a time. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openUploads } from '../../../core/contexts/uploads.ts';
+import { openUploads } from '../../../core/contexts/content.ts';
 import { faultOf } from '../../support/fault.ts';
 
 const test = suite('core/contexts/uploads');

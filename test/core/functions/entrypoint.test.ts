@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { normalisedEntrypoint } from '../../../core/functions/entrypoint.ts';
+import { normalisedEntrypoint } from '../../../core/functions/builds.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 
 const test = suite('core/functions/entrypoint');

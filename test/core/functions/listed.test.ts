@@ -1,7 +1,7 @@
 /** Pages of invocations: what is left out, and that the worst of them passes as one message. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { fitting, PAGE_MAX_BYTES, WIRE_PER_JSON } from '../../../core/functions/listed.ts';
+import { fitting, PAGE_MAX_BYTES, WIRE_PER_JSON } from '../../../core/functions/invocations.ts';
 import type { InvocationRow } from '../../../core/store/types/invocations.ts';
 import { Invocation } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { MESSAGE_MAX_BYTES } from '../../../proto/rpc/remote.ts';

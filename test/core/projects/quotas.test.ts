@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { BlobKind } from '../../../core/store/types/blobs.ts';
+import type { BlobKind } from '../../../core/store/types/files.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { faultOf } from '../../support/fault.ts';

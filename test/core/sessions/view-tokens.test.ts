@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
-import { viewTokens } from '../../../core/sessions/view-tokens.ts';
+import { viewTokens } from '../../../core/sessions/live-view.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 
 const test = suite('core/sessions/view-tokens');

@@ -4,8 +4,10 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
-import type { RenewLeasesRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
-import { RunnerServiceService } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import {
+  type RenewLeasesRequest,
+  RunnerServiceService,
+} from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { type Handlers, notBuilt } from '../../../proto/rpc/local.ts';
 import { mount } from '../../../proto/rpc/remote.ts';
 import { openLeaseThread } from '../../../runner/leases/lease-worker.ts';

@@ -7,7 +7,7 @@ import type {
   DeliveriesWanted,
   DeliveryRow,
   DeliveryViewOps,
-} from '../../types/replays.ts';
+} from '../../types/deliveries.ts';
 import type { Tx } from '../engine/transaction.ts';
 
 /** Of deliveries joined with events. */

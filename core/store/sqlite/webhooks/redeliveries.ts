@@ -6,7 +6,7 @@
 import { must } from '../../../../proto/common/must.ts';
 import { envelope } from '../../../delivery/envelope.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
-import type { DeliveryRow, ReplayOps } from '../../types/replays.ts';
+import type { DeliveryRow, ReplayOps } from '../../types/deliveries.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { DELIVERY_COLUMNS } from './delivery-list.ts';
 import { RECOUNT_DUE } from './due.ts';

@@ -5,8 +5,7 @@
 
 import { must } from '../../../../proto/common/must.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
-import type { IdempotencyKey, IdempotencyOps } from '../../types/idempotency.ts';
-import type { InvocationRow } from '../../types/invocations.ts';
+import type { IdempotencyKey, IdempotencyOps, InvocationRow } from '../../types/invocations.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { invocationReader } from './invocation-rows.ts';
 

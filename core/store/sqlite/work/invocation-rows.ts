@@ -3,7 +3,7 @@ import type { InvocationRow } from '../../types/invocations.ts';
 import type { Tx } from '../engine/transaction.ts';
 
 /**
- * In characters of JSON. Ours: what core/functions/listed.ts would leave out is not read for
+ * In characters of JSON. Ours: what core/functions/invocations.ts would leave out is not read for
  * nothing.
  */
 const LISTED_RESULTS_MAX = 64 << 10;

@@ -1,9 +1,9 @@
 /** Work as a runner is offered it: a job's row with all that belongs to it. */
 import { must } from '../../../../proto/common/must.ts';
 import type { LeasedBuild, LeasedInvocation, LeasedWork } from '../../types/leases.ts';
-import { contextMoves } from '../context-content.ts';
+import { contextMoves } from '../contexts.ts';
 import type { Tx } from '../engine/transaction.ts';
-import { extensionOffers } from '../extensions.ts';
+import { extensionOffers } from '../files.ts';
 import { BUILD_TIMEOUT_MS } from './builds.ts';
 import type { JobRow } from './queue.ts';
 

@@ -8,11 +8,10 @@
 
 import { must } from '../../../../proto/common/must.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
-import type { LocatedSession, SessionLifeOps } from '../../types/session-life.ts';
+import type { LocatedSession, SessionLifeOps } from '../../types/sessions.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { ENDING_GRACE_MS, type JobRow, jobByLease, onlyLive, queueOf } from './queue.ts';
-import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
-import { sessionMoves } from './sessions.ts';
+import { SESSION_COLUMNS, type StoredSession, sessionMoves, wholeSession } from './sessions.ts';
 
 type UserNames = 'createSession' | 'releaseSession' | 'locateSession';
 

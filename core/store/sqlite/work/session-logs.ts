@@ -3,7 +3,7 @@
  * which one comes next, so that a repeated append changes nothing.
  */
 import { invalidField } from '../../../../proto/rpc/errors.ts';
-import type { SessionLogChunk, SessionLogOps } from '../../types/session-logs.ts';
+import type { SessionLogChunk, SessionLogOps } from '../../types/sessions.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { storedSums } from '../storage.ts';
 

@@ -3,10 +3,8 @@
  * (PENDING may end at once). The moves are called inside the operation that moves the session's
  * invocation, or the session itself where a user started it.
  */
-import type { SessionOps, SessionStatus } from '../../types/sessions.ts';
+import type { ListedSession, SessionOps, SessionRow, SessionStatus } from '../../types/sessions.ts';
 import type { Tx } from '../engine/transaction.ts';
-import { sessionList } from './session-list.ts';
-import { SESSION_COLUMNS, type StoredSession, wholeSession } from './session-rows.ts';
 
 export function sessionOps(tx: Tx): SessionOps {
   const { db } = tx;
@@ -132,4 +130,63 @@ function textsOf(value: unknown, keys: string[]): [string[], string][] {
   if (typeof value === 'string') return [[keys, value]];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   return Object.entries(value).flatMap(([key, member]) => textsOf(member, [...keys, key]));
+}
+
+export function sessionList({ db }: Tx): SessionOps['listSessions'] {
+  const newest = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS} FROM sessions
+    WHERE project_id = @projectId ORDER BY id DESC LIMIT @max`); // index sessions_by_project
+  const ofStatus = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS} FROM sessions
+    WHERE project_id = @projectId AND status = @status
+    ORDER BY id DESC LIMIT @max`); // index sessions_by_status
+  // By the key of session_metadata. CROSS JOIN keeps this order of the two tables.
+  const found = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS}
+    FROM (SELECT session_id FROM session_metadata
+      WHERE project_id = @projectId AND path = @path AND value = @value) AS found
+    CROSS JOIN sessions ON sessions.id = found.session_id
+    WHERE @status IS NULL OR status = @status
+    ORDER BY found.session_id DESC LIMIT @max`);
+  // Index sessions_by_status.
+  const foundOfStatus = db.prepare<[object], StoredListed>(`
+    SELECT ${LISTED_COLUMNS} FROM sessions
+    WHERE project_id = @projectId AND status = @status
+      AND EXISTS (SELECT 1 FROM session_metadata
+        WHERE project_id = @projectId AND path = @path AND value = @value
+          AND session_id = sessions.id)
+    ORDER BY id DESC LIMIT @max`);
+
+  return ({ projectId, status = null, metadata, max }) => {
+    const wanted = { projectId, status, max };
+    if (!metadata) return (status === null ? newest : ofStatus).all(wanted).map(listedSession);
+    const { keys, value } = metadata;
+    // Nearly all sessions are COMPLETED: of these the metadata tells more than the status.
+    const rows = status === null || status === 'COMPLETED' ? found : foundOfStatus;
+    return rows.all({ ...wanted, path: JSON.stringify(keys), value }).map(listedSession);
+  };
+}
+
+/** SQLite has no booleans. */
+type Stored<Row> = { [K in keyof Row]: Row[K] extends boolean ? number : Row[K] };
+export type StoredSession = Stored<SessionRow>;
+export type StoredListed = Stored<ListedSession>;
+
+export const LISTED_COLUMNS = `id, project_id AS projectId, status, region,
+  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
+  user_metadata AS userMetadata, created_at AS createdAt, updated_at AS updatedAt,
+  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
+
+/** An invocation's session has its job under the invocation's id. */
+export const SESSION_COLUMNS = `${LISTED_COLUMNS}, params, EXISTS (
+    SELECT 1 FROM jobs WHERE released_at IS NOT NULL AND jobs.id = COALESCE(
+      (SELECT invocations.id FROM invocations WHERE session_id = sessions.id), sessions.id)
+  ) AS isReleased`;
+
+export function listedSession(row: StoredListed): ListedSession {
+  return { ...row, keepAlive: row.keepAlive === 1 };
+}
+
+export function wholeSession(row: StoredSession): SessionRow {
+  return { ...row, keepAlive: row.keepAlive === 1, isReleased: row.isReleased === 1 };
 }

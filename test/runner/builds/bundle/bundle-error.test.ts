@@ -3,7 +3,7 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BundleError } from '../../../../runner/builds/bundle/bundle-error.ts';
+import { BundleError } from '../../../../runner/builds/bundle/bundle.ts';
 import { bundle } from '../../../support/runner/bundle.ts';
 import { directory } from '../../../support/runner/project.ts';
 

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { BuildFailure } from '../../../../runner/builds/build-failure.ts';
-import { BundleError } from '../../../../runner/builds/bundle/bundle-error.ts';
+import { BundleError } from '../../../../runner/builds/bundle/bundle.ts';
 import { bundle } from '../../../support/runner/bundle.ts';
 import { directory } from '../../../support/runner/project.ts';
 

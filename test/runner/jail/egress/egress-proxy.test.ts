@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../../../proto/common/log.ts';
 import { cidrList } from '../../../../proto/network/public-addresses.ts';
 import { type Egress, openEgress } from '../../../../runner/jail/egress/egress-proxy.ts';
-import { forwarded } from '../../../../runner/jail/egress/headers.ts';
+import { forwarded } from '../../../../runner/jail/egress/http1.ts';
 
 const egress = suite('runner/jail/egress/egress-proxy');
 const log = openLog({ role: 'test', level: 'silent', people: false });

@@ -2,8 +2,16 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Body, chunkedBody, NO_BODY, sizedBody } from '../../../../runner/jail/egress/body.ts';
-import { answerHead, headEnd, lineOf, requestHead } from '../../../../runner/jail/egress/http1.ts';
+import {
+  answerHead,
+  type Body,
+  chunkedBody,
+  headEnd,
+  lineOf,
+  NO_BODY,
+  requestHead,
+  sizedBody,
+} from '../../../../runner/jail/egress/http1.ts';
 
 const http1 = suite('runner/jail/egress/http1');
 

@@ -5,7 +5,7 @@ import { openLog } from '../../../../proto/common/log.ts';
 import type { AwaitReleasesRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../../proto/rpc/services.ts';
-import { followReleases } from '../../../../runner/sessions/server/releases.ts';
+import { followReleases } from '../../../../runner/sessions/server/notifications.ts';
 
 const test = suite('runner/sessions/server/releases');
 type Answer = string[] | Fault;
