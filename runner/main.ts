@@ -26,7 +26,7 @@ import { type Config, readConfig } from './config.ts';
 import { openBundles } from './functions/bundle-cache.ts';
 import { runInvocation } from './functions/run-invocation.ts';
 import { closeInherited } from './jail/inherited-fds.ts';
-import { JailError } from './jail/open.ts';
+import { JailError } from './jail/jail.ts';
 import { openLeaseThread } from './leases/lease-worker.ts';
 import { openLeases } from './leases/leases.ts';
 import { isPassing } from './leases/log-shipper.ts';

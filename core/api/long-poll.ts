@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Call } from '../../proto/rpc/local.ts';
-import type { Store, Topic } from '../store/types.ts';
+import type { Topic } from '../store/messages.ts';
+import type { Store } from '../store/types.ts';
 
 export type Wake = Disposable & {
   /** Returns when the topic was woken since the opening, the time is over, or the signal aborts. */

@@ -4,7 +4,6 @@
  * plain objects only.
  */
 import { type Facts, Fault, type Reason } from '../../proto/rpc/errors.ts';
-import type { Topic } from './types.ts';
 
 /** How the thread is started. */
 export type ThreadOptions = {
@@ -59,3 +58,17 @@ export function fromPlain(plain: PlainError): Error {
   if (plain.stack !== undefined) error.stack = plain.stack;
   return error;
 }
+
+/** What waits in memory for something to do: told after the commit that made it. */
+export type Topic =
+  | 'work:invocation'
+  | 'work:build'
+  | 'work:session'
+  | 'releases'
+  | 'sessions'
+  | 'deliveries'
+  /** Of one project: the polls of others need not look. */
+  | `events:${string}`
+  | 'revocations'
+  /** That one has ended: who waits for it need not look when another has. */
+  | `invocation:${string}`;

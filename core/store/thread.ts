@@ -13,10 +13,11 @@ import {
   type FromThread,
   fromPlain,
   type ThreadOptions,
+  type Topic,
   type ToThread,
 } from './messages.ts';
 import { openSyncs } from './syncs.ts';
-import type { Store, Topic } from './types.ts';
+import type { Store } from './types.ts';
 
 /**
  * Operations waiting for the thread. Ours: some 100 ms of work at most; past it callers are told to

@@ -4,7 +4,7 @@
  * milliseconds, ids and times come from the caller. One interface per noun in types/<noun>.ts; an
  * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
-import type { Snapshot } from './messages.ts';
+import type { Snapshot, Topic } from './messages.ts';
 import type { ContextContentOps, ContextOps } from './types/contexts.ts';
 import type { DeliveryOps, DeliveryViewOps, ListenerOps, ReplayOps } from './types/deliveries.ts';
 import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/files.ts';
@@ -22,20 +22,6 @@ import type { RecordingOps } from './types/recordings.ts';
 import type { SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
 import type { TimeOps } from './types/times.ts';
 import type { WebhookOps } from './types/webhooks.ts';
-
-/** What waits in memory for something to do: told after the commit that made it. */
-export type Topic =
-  | 'work:invocation'
-  | 'work:build'
-  | 'work:session'
-  | 'releases'
-  | 'sessions'
-  | 'deliveries'
-  /** Of one project: the polls of others need not look. */
-  | `events:${string}`
-  | 'revocations'
-  /** That one has ended: who waits for it need not look when another has. */
-  | `invocation:${string}`;
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &

@@ -7,7 +7,7 @@ import { realpath } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import { INLET_PORT, withInlet } from '../jail/egress/listener.ts';
-import type { At, Jail, JailSpec, Mount } from '../jail/open.ts';
+import type { At, Jail, JailSpec, Mount } from '../jail/jail.ts';
 import { findProgram, type JailLimits } from '../jail/prlimit.ts';
 import { programMounts } from '../jail/program-mounts.ts';
 import { extensionPlace, type LoadedExtension } from './extension.ts';

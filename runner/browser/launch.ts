@@ -15,7 +15,7 @@ import { must } from '../../proto/common/must.ts';
 import { SessionUnfit } from '../common/session-unfit.ts';
 import type { Egress } from '../jail/egress/egress-proxy.ts';
 import { INLET_PORT, openInlet, takeInlet } from '../jail/egress/listener.ts';
-import type { Exit, Jail, Jailed } from '../jail/open.ts';
+import type { Exit, Jail, Jailed } from '../jail/jail.ts';
 import { type ContextProxies, openContextProxies } from '../sessions/relay/context-proxies.ts';
 import { openPipe, type Pipe } from './cdp/pipe.ts';
 import { extensionLoaded, type LoadedExtension, ownExtension } from './extension.ts';

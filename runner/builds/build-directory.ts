@@ -6,7 +6,7 @@
 import { mkdir, mkdtemp, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../common/remove.ts';
-import type { Jail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
 import { giveTo } from '../jail/spawn.ts';
 import { lendUid } from '../jail/uids.ts';
 

@@ -15,7 +15,7 @@ import type { BuildWork, CompleteBuildRequest } from '../../proto/gen/tabern/v1/
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
-import type { Jail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
 import { retried } from '../leases/retry.ts';
 import { openPlace, type Place } from './build-directory.ts';
 import { BuildFailure } from './build-failure.ts';

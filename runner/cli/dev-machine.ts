@@ -15,7 +15,7 @@ import { type Config, readConfig } from '../config.ts';
 import type { Bundle } from '../functions/bundle-cache.ts';
 import type { InvokeOutcome } from '../functions/hosts.ts';
 import type { LogLine } from '../host/messages.ts';
-import { JailError } from '../jail/open.ts';
+import { JailError } from '../jail/jail.ts';
 import { type Machine, OperatorError, openMachine } from '../machine/machine.ts';
 import { makeRunDir, sweepRuns } from '../machine/stale-runs.ts';
 import { type SessionParams, sessionSettings, settingsDeps } from '../sessions/browser-settings.ts';

@@ -20,7 +20,7 @@ import {
   type LogLine,
   type ToHost,
 } from '../host/messages.ts';
-import type { Jailed } from '../jail/open.ts';
+import type { Jailed } from '../jail/jail.ts';
 import type { Broker } from './browser-broker.ts';
 import { type Bundle, putBundle } from './bundle-cache.ts';
 import { readHostFrame } from './host-frames.ts';

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../proto/common/must.ts';
 import type { Isolation } from '../host/worker.ts';
-import type { Jail, JailSpec, Mount } from '../jail/open.ts';
+import type { Jail, JailSpec, Mount } from '../jail/jail.ts';
 import { programMounts } from '../jail/program-mounts.ts';
 import { CONTROL_FD, type Ways } from './host-sockets.ts';
 import type { Runtime } from './runtime.ts';

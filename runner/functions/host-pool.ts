@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
 import type { Isolation } from '../host/worker.ts';
-import type { Jail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
 import type { HostProcess } from './host-connection.ts';
 import { MEMORY_MAX_BYTES, startHost } from './host-process.ts';
 import type { Outlet } from './host-sockets.ts';

@@ -14,7 +14,7 @@ import { removeTree } from '../common/remove.ts';
 import type { Isolation } from '../host/worker.ts';
 import { memoryOf } from '../jail/cgroups/memory-watch.ts';
 import { cpuMsOf } from '../jail/cpu-limit.ts';
-import type { Jail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
 import { Conversation, type HostProcess } from './host-connection.ts';
 import { hostSpec } from './host-jail.ts';
 import { type Outlet, openWays, type Ways } from './host-sockets.ts';

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { openInlet } from '../jail/egress/listener.ts';
-import type { Jail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
 import { type Broker, openBroker } from './browser-broker.ts';
 
 /** Opens a way to the internet at a socket, for one host; `serve` takes who comes elsewhere. */

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Env, text } from '../../proto/common/env.ts';
-import type { Jail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
 import { isExecutable } from '../jail/prlimit.ts';
 
 /** What a host is given leave for. Paths are as the host sees them. */

@@ -5,7 +5,7 @@
  */
 import type { Groups } from './cgroups/cgroups.ts';
 import { watchMemory } from './cgroups/memory-watch.ts';
-import type { Jail, Jailed } from './open.ts';
+import type { Jail, Jailed } from './jail.ts';
 
 export function bounded(jail: Jail, groups?: Groups): Jail {
   return {

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { Mount } from './open.ts';
+import type { Mount } from './jail.ts';
 import { findProgram } from './prlimit.ts';
 
 /** Ours: ldd answers in about 5 ms. */

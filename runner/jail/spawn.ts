@@ -4,7 +4,7 @@ import { lchownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
-import type { Exit } from './open.ts';
+import type { Exit } from './jail.ts';
 
 /** What a shell answers for a program that cannot be started. */
 const CANNOT_START: Exit = { code: 127, signal: null };

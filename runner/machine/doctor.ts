@@ -15,7 +15,8 @@ import { findRuntime, RuntimeNotFound } from '../functions/runtime.ts';
 import { canNest } from '../jail/backends/bwrap.ts';
 import { findSubtree } from '../jail/cgroups/delegated-subtree.ts';
 import { openEgress } from '../jail/egress/egress-proxy.ts';
-import { type Jail, JailError, openJail } from '../jail/open.ts';
+import { type Jail, JailError } from '../jail/jail.ts';
+import { openJail } from '../jail/open.ts';
 import { makeTempDir, sweepTemp } from './stale-runs.ts';
 
 /** A machine is looked at without a core: there may be no token yet. */

@@ -16,7 +16,8 @@ import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from '../functions/run
 import { canNest } from '../jail/backends/bwrap.ts';
 import { openGroups } from '../jail/cgroups/cgroups.ts';
 import { openEgress } from '../jail/egress/egress-proxy.ts';
-import { type Jail, openJail } from '../jail/open.ts';
+import type { Jail } from '../jail/jail.ts';
+import { openJail } from '../jail/open.ts';
 import { openEncoder } from '../sessions/recording/encoder.ts';
 import { openRecordings, type Recordings } from '../sessions/recording/uploader.ts';
 import { bootId, openCacheDir } from './cache.ts';

@@ -145,8 +145,6 @@ async function compile(base: BuildOptions, source: string, root: string, signal:
 
 // --- the plugin ---
 
-export type { PluginBuild };
-
 function projectPlugin(root: string, imports: Imports): Plugin {
   return {
     name: 'tabern',

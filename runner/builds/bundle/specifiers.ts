@@ -3,8 +3,8 @@
  * modules, what cannot be.
  */
 import { builtinModules } from 'node:module';
+import type { PluginBuild } from 'esbuild';
 import { type Imports, mapped, packageOf } from '../install/deno-config.ts';
-import type { PluginBuild } from './bundle.ts';
 
 /** Mark a lookup that has passed the import map, or that only asks for a file's flags. */
 const SEEN = 'seen';

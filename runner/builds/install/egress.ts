@@ -14,7 +14,7 @@ import { type Upstream, upstreamOf } from '../../../proto/network/session-proxie
 import { openEgress } from '../../jail/egress/egress-proxy.ts';
 import { openInlet } from '../../jail/egress/listener.ts';
 import type { Route } from '../../jail/egress/routes.ts';
-import type { Jail } from '../../jail/open.ts';
+import type { Jail } from '../../jail/jail.ts';
 import { giveTo } from '../../jail/spawn.ts';
 import type { Place } from '../build-directory.ts';
 import { BuildFailure } from '../build-failure.ts';

@@ -10,7 +10,7 @@ import type { Readable } from 'node:stream';
 import type { Env } from '../../../proto/common/env.ts';
 import type { Log } from '../../../proto/common/log.ts';
 import { readSlowly } from '../../common/flow.ts';
-import type { Jail } from '../../jail/open.ts';
+import type { Jail } from '../../jail/jail.ts';
 import type { Place } from '../build-directory.ts';
 import { BuildFailure } from '../build-failure.ts';
 import type { BuildLog } from '../log.ts';

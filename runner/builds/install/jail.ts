@@ -10,7 +10,7 @@ import { basename, delimiter, dirname, isAbsolute } from 'node:path';
 import type { Env } from '../../../proto/common/env.ts';
 import { OWN_KIND } from '../../functions/runtime.ts';
 import { INLET_PORT } from '../../jail/egress/listener.ts';
-import type { At, JailSpec, Mount } from '../../jail/open.ts';
+import type { At, JailSpec, Mount } from '../../jail/jail.ts';
 import { programMounts } from '../../jail/program-mounts.ts';
 import type { Place } from '../build-directory.ts';
 import type { InstallWay } from './egress.ts';

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../../proto/common/must.ts';
-import type { JailSpec, Mount } from '../../jail/open.ts';
+import type { JailSpec, Mount } from '../../jail/jail.ts';
 import { programMounts } from '../../jail/program-mounts.ts';
 
 const NODE = '/bin/node';

@@ -12,7 +12,7 @@ import { open } from 'node:fs/promises';
 import type { Log } from '../../../proto/common/log.ts';
 import { keepTail } from '../../common/flow.ts';
 import { Lines } from '../../common/lines.ts';
-import type { Jail } from '../../jail/open.ts';
+import type { Jail } from '../../jail/jail.ts';
 import { BuildFailure } from '../build-failure.ts';
 import { isObject } from '../install/project-json.ts';
 import type { BuildLog, Level } from '../log.ts';

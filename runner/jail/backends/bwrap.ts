@@ -10,7 +10,7 @@
  */
 import type { Writable } from 'node:stream';
 import type { Log } from '../../../proto/common/log.ts';
-import type { Exit, Jail, JailSpec, Rung } from '../open.ts';
+import type { Exit, Jail, JailSpec, Rung } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
 import { programMounts } from '../program-mounts.ts';
 import { giveTo, killGroup, start } from '../spawn.ts';

@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import type { Log } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { removeTree } from '../../common/remove.ts';
-import type { Jail, JailSpec, Mount, Rung } from '../open.ts';
+import type { Jail, JailSpec, Mount, Rung } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
 import { programMounts } from '../program-mounts.ts';
 import { giveTo, killGroup, start } from '../spawn.ts';

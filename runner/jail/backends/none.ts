@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../../proto/common/log.ts';
 import { removeTree } from '../../common/remove.ts';
-import type { At, Jail, Mount } from '../open.ts';
+import type { At, Jail, Mount } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
 import { killGroup, start } from '../spawn.ts';
 

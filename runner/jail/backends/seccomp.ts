@@ -4,7 +4,7 @@
  * which fails with an errno. A call by another architecture's numbers ends the process. Pure.
  */
 import { constants } from 'node:os';
-import type { JailSpec } from '../open.ts';
+import type { JailSpec } from '../jail.ts';
 import { type Architecture, AUDIT, numberOf, type Syscall } from './syscalls.ts';
 
 /** What may not be taken away from a process. */

@@ -3,7 +3,6 @@
  * first bytes only. Pure.
  */
 import type { Command } from '../relay/command-policy.ts';
-import type { Wire } from './recorder.ts';
 import { isSecret } from './redaction.ts';
 
 /** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */
@@ -104,3 +103,6 @@ function idIn(text: string): string | undefined {
 function startsWith(raw: Buffer, head: Buffer): boolean {
   return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
 }
+
+/** A command as it was on the wire: the whole message, and the params in it. */
+export type Wire = { text: Buffer; params: Buffer | undefined };

@@ -4,7 +4,7 @@
  * message is kept as text here and becomes JSON later, in batches (format.ts).
  */
 import type { Command } from '../relay/command-policy.ts';
-import { answerText, commandText, eventText, idOf, isKept, methodOf } from './filter.ts';
+import { answerText, commandText, eventText, idOf, isKept, methodOf, type Wire } from './filter.ts';
 import { extraHeaders, remember } from './redaction.ts';
 
 /** Commands without an answer yet. Ours: Chrome answers all but those of a hung page. */
@@ -28,9 +28,6 @@ export type Entry = {
   /** The answer; absent for an event, or when none came. */
   response?: Side;
 };
-
-/** A command as it was on the wire: the whole message, and the params in it. */
-export type Wire = { text: Buffer; params: Buffer | undefined };
 
 /** One CDP session of a client. */
 export type TappedSession = {

@@ -1,5 +1,5 @@
 /** What is true of every browser context of a session, whichever client has made it. */
-import type { Relayed } from './relay.ts';
+import type { Relayed } from './relayed.ts';
 
 /** Chrome forgets what a client that leaves had said of downloads, and keeps none from then on. */
 export async function keepAllDownloads(chrome: Relayed): Promise<void> {

@@ -15,7 +15,7 @@ import { type ErrorBody, type Message, paramsOf, readMessage, written } from './
 import { contextCreator } from './context-proxies.ts';
 import { tellFront } from './front.ts';
 import { endSoon, openOutbox } from './outbox.ts';
-import type { Relayed } from './relay.ts';
+import type { Relayed } from './relayed.ts';
 import type { Root } from './roots.ts';
 import { type TargetInfo, watcher } from './session-tracker.ts';
 import { type Asked, UNANSWERED_MAX, Unanswered } from './unanswered.ts';

@@ -1,7 +1,7 @@
 /** Which page a client has brought to the front. */
 import { openPages } from '../../browser/cdp/pages.ts';
 import type { Command } from './command-policy.ts';
-import type { Relayed } from './relay.ts';
+import type { Relayed } from './relayed.ts';
 
 /** Which page its user now looks at: Chrome tells nobody else. */
 export function tellFront(

@@ -10,11 +10,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
-import { type Chrome, lossOf } from '../../browser/launch.ts';
+import { lossOf } from '../../browser/launch.ts';
 import type { Tap } from '../log/recorder.ts';
 import { refuse } from '../server/refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle-timeout.ts';
+import type { Relayed } from './relayed.ts';
 import { browserRoot, type Root, targetRoot } from './roots.ts';
 
 /**
@@ -36,10 +37,6 @@ export type Relay = {
   close(code: number, reason: string): void;
   /** Settles when it is closed, by us or because Chrome is gone, and the last client has left. */
   closed: Promise<void>;
-};
-
-export type Relayed = Pick<Chrome, 'pipe' | 'paths' | 'proxies' | 'why'> & {
-  egress: Pick<Chrome['egress'], 'errors'>;
 };
 
 type Arriving = { request: IncomingMessage; socket: Duplex; head: Buffer };

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { JailError } from '../../../runner/jail/open.ts';
+import { JailError } from '../../../runner/jail/jail.ts';
 import { type Lab, listen, openLab } from './lab.ts';
 
 const test = suite('runner/browser/online');

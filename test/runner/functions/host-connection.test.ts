@@ -10,7 +10,7 @@ import type { Log } from '../../../proto/common/log.ts';
 import { Conversation, type RunOutcome } from '../../../runner/functions/host-connection.ts';
 import { RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
 import { encode, type FromHost, type LogLine } from '../../../runner/host/messages.ts';
-import type { Exit, Jailed } from '../../../runner/jail/open.ts';
+import type { Exit, Jailed } from '../../../runner/jail/jail.ts';
 
 const test = suite('runner/functions/host-connection');
 const order = { type: 'introspect', id: 'i', bundle: 'b' } as const;

@@ -12,7 +12,8 @@ import {
   startHost,
 } from '../../../runner/functions/host-process.ts';
 import { node } from '../../../runner/functions/runtime.ts';
-import { type Jail, openJail } from '../../../runner/jail/open.ts';
+import type { Jail } from '../../../runner/jail/jail.ts';
+import { openJail } from '../../../runner/jail/open.ts';
 import { errorOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { tempDirectory } from '../../support/temp.ts';

@@ -11,7 +11,8 @@ import type { Bundle } from '../../../runner/functions/bundle-cache.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/functions/hosts.ts';
 import { node, type Runtime } from '../../../runner/functions/runtime.ts';
 import type { LogLine } from '../../../runner/host/messages.ts';
-import { type Jail, openJail } from '../../../runner/jail/open.ts';
+import type { Jail } from '../../../runner/jail/jail.ts';
+import { openJail } from '../../../runner/jail/open.ts';
 import type { Serves } from '../../../runner/sessions/server/keyed-server.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });

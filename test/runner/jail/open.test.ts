@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
-import { type Jail, type JailSpec, openJail } from '../../../runner/jail/open.ts';
+import type { Jail, JailSpec } from '../../../runner/jail/jail.ts';
+import { openJail } from '../../../runner/jail/open.ts';
 import { programMounts } from '../../../runner/jail/program-mounts.ts';
 import { processes } from '../../support/service/processes.ts';
 

@@ -4,11 +4,12 @@
  */
 import type { Database } from 'better-sqlite3';
 import { newId } from '../../../core/common/ids.ts';
+import type { Topic } from '../../../core/store/messages.ts';
 import { openDatabase } from '../../../core/store/sqlite/engine/open.ts';
 import type { Tx } from '../../../core/store/sqlite/engine/transaction.ts';
 import { allOps } from '../../../core/store/sqlite/ops.ts';
 import { emitEvent } from '../../../core/store/sqlite/webhooks/events.ts';
-import type { Store, Topic } from '../../../core/store/types.ts';
+import type { Store } from '../../../core/store/types.ts';
 import { TEST_START_MS } from '../clock.ts';
 import { tempDirectory } from '../temp.ts';
 

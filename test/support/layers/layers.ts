@@ -42,7 +42,7 @@ const OWNERS: Record<string, readonly string[]> = {
   '@koa/router': ['gateway/'],
   piscina: ['runner/host/'],
   'chrome-remote-interface': ['runner/browser/'],
-  esbuild: ['runner/builds/bundle/bundle.ts', 'gateway/packaging/'],
+  esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
   undici: ['gateway/webhooks/'],
 };

@@ -5,8 +5,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { Fault } from '../../../../proto/rpc/errors.ts';
-import { type Answer, type OpRequest, toPlain } from '../../messages.ts';
-import type { Topic } from '../../types.ts';
+import { type Answer, type OpRequest, type Topic, toPlain } from '../../messages.ts';
 import type { Tx } from './transaction.ts';
 
 /** How one group ended. `fatal`: nobody knows what of it is on disk. */

@@ -3,7 +3,7 @@
  * crash points.
  */
 import type { Database } from 'better-sqlite3';
-import type { Topic } from '../../types.ts';
+import type { Topic } from '../../messages.ts';
 
 export type Tx = {
   db: Database;
