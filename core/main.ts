@@ -95,7 +95,7 @@ async function start(
 ): Promise<Core> {
   const { damage, metrics = NO_METRICS } = options;
   const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
-  const { dataDir, leaseMs, sweepMs, queueMax, quotas } = config;
+  const { dataDir, leaseMs, sweepMs } = config;
   const keyFile = (name: string) => join(dataDir, 'keys', name);
   await using opened = new AsyncDisposableStack();
   const store = await openChecked(config, { onFatal, damage, opened });
@@ -112,28 +112,13 @@ async function start(
   const checks = opened.use(openChecks());
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   const closing = new AbortController();
+  const state = { store, files, sealer, keys, checks, log, now, steady };
   const handlers = allHandlers({
-    store,
-    files,
-    sealer,
-    keys,
-    checks,
-    log,
-    now,
-    steady,
-    leaseMs,
-    queueMax,
-    quotas,
+    ...state,
     ...watch,
+    ...settingsOf(config),
     ...authenticator({ store, tokens, now, steady, onFirstUse: first.used }),
-    webhookAllow: cidrList(config.webhookAllowCidrs),
     wall: options.now ?? Date.now,
-    webhookRule: config.webhookRule,
-    recordingDays: config.recordingDays,
-    extensionsMax: config.extensionsMax,
-    webhookRatePerS: config.webhookRatePerS,
-    concurrency: config.concurrency,
-    dataDir,
     closing: closing.signal,
   });
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
@@ -141,11 +126,7 @@ async function start(
   opened.defer(() => server.close());
   opened.defer(() => closing.abort());
   const firstStart = await ensureProject({ store, first }, config, now());
-  const parts = opened.move();
-  const close = async () => {
-    await parts.disposeAsync();
-    damage.clear();
-  };
+  const close = closer(opened.move(), damage);
   return {
     clients: localClients(handlers, { onError }),
     handlers,
@@ -153,6 +134,32 @@ async function start(
     ...(firstStart && { firstStart }),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A core that has closed was not damaged. */
+function closer(opened: AsyncDisposableStack, damage: Damage): () => Promise<void> {
+  return async () => {
+    await opened.disposeAsync();
+    damage.clear();
+  };
+}
+
+/** The settings that calls obey. */
+function settingsOf(config: CoreConfig) {
+  const { dataDir, leaseMs, queueMax, quotas, webhookRule, webhookRatePerS } = config;
+  const { recordingDays, extensionsMax, concurrency } = config;
+  return {
+    dataDir,
+    leaseMs,
+    queueMax,
+    quotas,
+    webhookAllow: cidrList(config.webhookAllowCidrs),
+    webhookRule,
+    webhookRatePerS,
+    recordingDays,
+    extensionsMax,
+    concurrency,
   };
 }
 

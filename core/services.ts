@@ -95,7 +95,7 @@ export type Parts = {
 
 export function allHandlers(parts: Parts): AllHandlers {
   const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
-  const { authenticate, webhookAllow: allow, webhookRule: rule, wall } = parts;
+  const { webhookAllow: allow, webhookRule: rule, wall } = parts;
   const { webhookRatePerS: ratePerS, disk, readiness, metrics, extensionsMax } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
@@ -106,18 +106,8 @@ export function allHandlers(parts: Parts): AllHandlers {
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });
-  const content = {
-    store,
-    files,
-    quotas,
-    sealer,
-    now,
-    links,
-    recording,
-    disk,
-    extensionsMax,
-    uploads: openUploads(),
-  };
+  const stored = { store, files, quotas, disk, sealer, now };
+  const content = { ...stored, links, recording, extensionsMax, uploads: openUploads() };
   const signingKeys = openSigningKeys(sealer);
   const leases = { log, leaseMs, readiness, secrets, closing };
   const runners = runnerService({ ...content, ...leases, checks, signingKeys });
@@ -132,19 +122,9 @@ export function allHandlers(parts: Parts): AllHandlers {
   };
   const operators = { ...operatorService({ ...parts, quotas }), ...backupService(parts) };
   const webhooks = webhookService({ store, sealer, now, allow, closing });
-  const enterCall = callShares();
   const located = locateService({ store, signingKeys, readViewToken: views.read, closing });
 
-  function behind<D extends Definition, C>(
-    definition: D,
-    service: Service<D, C>,
-    admit: Admit<C>,
-  ): Handlers<D> {
-    const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());
-    const rules = { authenticate, enterCall, admit, entered };
-    return logged(definition, guarded(definition, service, rules), log);
-  }
-
+  const behind = entrance(parts);
   return {
     operators: behind(SERVICES.operators, operators, onlyOperators),
     projects: behind(SERVICES.projects, projectService({ store, quotas, now }), onlyProjects),
@@ -169,5 +149,19 @@ export function allHandlers(parts: Parts): AllHandlers {
       onlyGateways,
     ),
     health: behind(SERVICES.health, healthService(parts), onlyGateways),
+  };
+}
+
+/** What each call passes on its way to a service: who calls, shares, room on the disk, the log. */
+function entrance({ authenticate, disk, log }: Parts) {
+  const enterCall = callShares();
+  const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());
+  return <D extends Definition, C>(
+    definition: D,
+    service: Service<D, C>,
+    admit: Admit<C>,
+  ): Handlers<D> => {
+    const rules = { authenticate, enterCall, admit, entered };
+    return logged(definition, guarded(definition, service, rules), log);
   };
 }

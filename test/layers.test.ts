@@ -83,7 +83,7 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
   ],
   ['core/a.ts', `const home = process.env.HOME;`, 'reads process.env'],
   ['runner/a.ts', `const { env, argv } = process;`, 'reads process.env'],
-  ['core/a.ts', 'x;\n'.repeat(251), '251 lines'],
+  ['core/a.ts', 'f({ ...{ a, b } });', 'spreads an inline literal'],
   ['core/a.ts', `// ${'x'.repeat(98)}`, 'core/a.ts:1: 101 columns'],
   ['core/a.ts', functionOf(51), 'core/a.ts:1: long has 51 lines'],
   ['core/a.ts', `const x = {\n${indented(methodOf(51))}\n};`, 'core/a.ts:2: long has 51 lines'],
@@ -115,7 +115,8 @@ const INNOCENT: [path: string, text: string][] = [
   ['core/a.ts', `// Date.now\nnew Date(row.at); openDate();`],
   ['core/delivery/a.ts', `import { BlockList, isIP } from 'node:net';`],
   ['test/core/a.test.ts', `import { x } from '../../core/x.ts';\nimport D from 'better-sqlite3';`],
-  ['core/a.ts', 'x;\n'.repeat(250)],
+  ['core/a.ts', 'x;\n'.repeat(1_000)],
+  ['core/a.ts', `f({ ...rest, ...(a && { a }) }); // ...{ a }`],
   ['core/a.ts', `// ${'x'.repeat(97)}`],
   ['core/a.ts', functionOf(50)],
   ['core/a.ts', `function outer() {\n${indented(functionOf(40))}\n${indented(functionOf(40))}\n}`],
@@ -144,6 +145,24 @@ for (const [path, text] of INNOCENT) {
   });
 }
 
+layers('a circle of imports is caught, of types too', async () => {
+  const broken = await plantedAll({
+    'core/a.ts': `import { b } from './b.ts';`,
+    'core/b.ts': `import { c } from './deep/c.ts';`,
+    'core/deep/c.ts': `import type { A } from '../a.ts';`,
+    'core/d.ts': `import { a } from './a.ts';`,
+  });
+  assert.equal(broken, ['core/a.ts: a circle of imports: core/a.ts, core/b.ts, core/deep/c.ts']);
+});
+
+layers('a folder of 20 entries is let be, one of 21 is caught', async () => {
+  const filesOf = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, n) => [`core/deep/f${n}.ts`, 'x;']));
+  assert.equal(await plantedAll(filesOf(20)), []);
+  assert.equal(await plantedAll({ ...filesOf(19), 'core/deep/a/b.ts': 'x;' }), []);
+  assert.equal(await plantedAll(filesOf(21)), ['core/deep: holds 21 entries']);
+});
+
 layers('every file that may read the wall clock reads it', () => {
   const without = Object.keys(MAY_READ_WALL_CLOCK).filter((path) => {
     return wallClockIn(readFileSync(join(HOUSE, path), 'utf8')) === undefined;
@@ -160,12 +179,16 @@ layers('what is generated, installed or a fixture is not ours to judge', async (
 
 layers.run();
 
-async function planted(path: string, text: string): Promise<string[]> {
+function planted(path: string, text: string): Promise<string[]> {
+  return plantedAll({ [path]: text });
+}
+
+async function plantedAll(files: Record<string, string>): Promise<string[]> {
   await using dir = tempDirectory();
   for (const folder of ['proto', 'core', 'gateway', 'runner', 'test']) {
     mkdirSync(join(dir.path, folder));
   }
-  writeTree(dir.path, { [path]: text });
+  writeTree(dir.path, files);
   return brokenRules(dir.path);
 }
 

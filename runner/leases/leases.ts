@@ -1,7 +1,8 @@
 /**
  * The leases that this runner holds, as the main thread sees them. The lease thread renews them
  * (renewals.ts); the work of a lost one is aborted. A held lease may be released by a user
- * (runner/sessions/server/notifications.ts): it is still held until its work has ended. held -> dropped
+ * (runner/sessions/server/notifications.ts): it is still held until its work has ended. held ->
+ * dropped
  * | lost.
  */
 import inspector from 'node:inspector';

@@ -26,12 +26,18 @@ type Wanted = {
   graceMs?: number;
 };
 
-async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted) {
-  await using cleanup = new AsyncDisposableStack();
-  const dir = cleanup.use(tempDirectory());
-  const socketPath = join(dir.path, 'door.sock');
-  const door = cleanup.use(await openDoor({ where: socketPath, log }));
-  const chrome = await launchOne({ runDir: dir.path, allow: [] });
+const QUIET = { browserSettings: { logSession: false, recordSession: false } };
+const WORK = {
+  sessionId: 's',
+  projectId: 'p',
+  signingKey: 'key',
+  sessionParamsJson: JSON.stringify(QUIET),
+  context: undefined,
+  extension: undefined,
+};
+
+/** A core that takes every report. */
+function core() {
   const told: CompleteSessionRequest[] = [];
   const started = Promise.withResolvers<void>();
   const runners = {
@@ -44,19 +50,19 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
       return { accepted: true };
     },
   } as unknown as Clients['runners'];
+  return { told, started: started.promise, runners };
+}
+
+async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted) {
+  await using cleanup = new AsyncDisposableStack();
+  const dir = cleanup.use(tempDirectory());
+  const socketPath = join(dir.path, 'door.sock');
+  const door = cleanup.use(await openDoor({ where: socketPath, log }));
+  const chrome = await launchOne({ runDir: dir.path, allow: [] });
+  const { told, started, runners } = core();
   const released = new AbortController();
   const never = new AbortController().signal;
-  const quiet = { browserSettings: { logSession: false, recordSession: false } };
-  const work = {
-    sessionId: 's',
-    projectId: 'p',
-    signingKey: 'key',
-    sessionParamsJson: JSON.stringify(quiet),
-    timeoutMs,
-    keepAlive,
-    context: undefined,
-    extension: undefined,
-  };
+  const work = { ...WORK, timeoutMs, keepAlive };
   const ran = runSession(work, 'lease', {
     clients: { runners, blobs: {} as Clients['blobs'] },
     ...BROWSERS,
@@ -73,7 +79,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
     ending: never,
     stopped: never,
   });
-  await started.promise;
+  await started;
   const kept = cleanup.move();
   return {
     chrome,

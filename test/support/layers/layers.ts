@@ -5,13 +5,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
+import { circlesOf } from './circles.ts';
 import { codeOf, functionsOf, hasComputedImport, importsOf } from './source.ts';
 import { MAY_READ_WALL_CLOCK, wallClockIn } from './wall-clock.ts';
 
 const ROOTS = ['proto', 'core', 'gateway', 'runner', 'test'];
-const FILE_MAX_LINES = 250;
 const FUNCTION_MAX_LINES = 50;
 const LINE_MAX_COLUMNS = 100;
+/** More have a structure that a reader cannot see. */
+const FOLDER_MAX_ENTRIES = 20;
 
 /**
  * Folder -> the folders it may import from; the deepest one that holds the file decides. test may
@@ -92,6 +94,9 @@ const MAY_READ_ENV =
 const MAY_COMPUTE_IMPORTS =
   /^(?:(?:runner\/host|test)\/|gateway\/(?:packaging\/compile-modules|tabern)\.js$)/;
 
+/** Generated, or a project of a user's. */
+const SKIPPED = ['proto/gen', 'gateway/web/docs/gen', 'test/support/projects'];
+
 type Source = { path: string; text: string };
 
 /**
@@ -100,14 +105,16 @@ type Source = { path: string; text: string };
  */
 export function brokenRules(root: string): string[] {
   const files = ROOTS.flatMap((folder) => sourcesOf(root, folder));
-  return files.flatMap((file) => [
+  const ofEach = files.flatMap((file) => [
     ...arrows(file),
     ...packages(file),
     ...purity(file),
     ...environment(file),
     ...wallClock(file),
+    ...spreads(file),
     ...sizes(file),
   ]);
+  return [...ofEach, ...circles(files), ...ROOTS.flatMap((folder) => crowds(root, folder))];
 }
 
 function arrows({ path, text }: Source): string[] {
@@ -169,12 +176,44 @@ function wallClock({ path, text }: Source): string[] {
   return [`${path}: reads the wall clock by ${found}: use performance.now() or steadyClock()`];
 }
 
+/** TypeScript does not check the members of a literal that is spread. */
+function spreads({ path, text }: Source): string[] {
+  const lines = codeOf(text).split('\n');
+  return lines.flatMap((line, index) =>
+    /\.{3}\{/.test(line) ? [`${path}:${index + 1}: spreads an inline literal`] : [],
+  );
+}
+
+/** Files that import one another, at last: types count. */
+function circles(files: readonly Source[]): string[] {
+  const graph = new Map(files.map(({ path, text }) => [path, targetsOf(path, text)]));
+  return circlesOf(graph).map((paths) => `${paths[0]}: a circle of imports: ${paths.join(', ')}`);
+}
+
+function targetsOf(path: string, text: string): string[] {
+  return importsOf(text)
+    .filter(({ target, isDynamic }) => target.startsWith('.') && !isDynamic)
+    .map(({ target }) => posix.join(posix.dirname(path), target));
+}
+
+/** Folders that hold too much. A user's project, as a fixture, is a user's affair. */
+function crowds(root: string, folder: string): string[] {
+  const entries = readdirSync(join(root, folder), { withFileTypes: true });
+  const within = entries
+    .map(({ name }) => ({ name, path: `${folder}/${name}` }))
+    .filter(({ name, path }) => name !== 'node_modules' && !SKIPPED.includes(path));
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const below = within.filter(({ name }) => folders.includes(name));
+  const own =
+    within.length > FOLDER_MAX_ENTRIES ? [`${folder}: holds ${within.length} entries`] : [];
+  return [...own, ...below.flatMap(({ path }) => crowds(root, path))];
+}
+
 function sizes({ path, text }: Source): string[] {
   const lines = text.trimEnd().split('\n');
   const broken = lines.flatMap((line, index) =>
     line.length > LINE_MAX_COLUMNS ? [`${path}:${index + 1}: ${line.length} columns`] : [],
   );
-  if (lines.length > FILE_MAX_LINES) broken.push(`${path}: ${lines.length} lines`);
   const long = functionsOf(text).filter((one) => one.lines > FUNCTION_MAX_LINES);
   return [
     ...broken,
@@ -191,10 +230,9 @@ function deepest<T>(table: Record<string, T>, path: string): T | undefined {
 
 /** Our own sources: what is generated, installed or a fixture project of a user is not. */
 function sourcesOf(root: string, folder: string): Source[] {
-  const skipped = ['node_modules', 'proto/gen', 'gateway/web/docs/gen', 'test/support/projects'];
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
-    if (skipped.includes(path) || entry.name === 'node_modules') return [];
+    if (SKIPPED.includes(path) || entry.name === 'node_modules') return [];
     if (entry.isDirectory()) return sourcesOf(root, path);
     if (!/\.[cm]?[jt]s$/.test(path)) return [];
     return [{ path, text: readFileSync(join(root, path), 'utf8') }];

@@ -1,7 +1,7 @@
 /** Connections that fail, addresses that are refused, sockets. */
 import { freePort } from '../../../support/port.ts';
 import { reported } from '../thing.ts';
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 export const CONNECTIONS: readonly PlaywrightThing[] = [
   {

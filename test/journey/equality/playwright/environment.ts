@@ -1,5 +1,5 @@
 /** What a page sees of its browser, and what a driver sets of it. */
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 const SCREEN = `({
   screen: [screen.width, screen.height, screen.availWidth, screen.availHeight, screen.colorDepth],

@@ -1,7 +1,7 @@
 /** Keyboard, mouse, touch, files, and what locators find. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 const FORM = `<!doctype html><form><label>Name <input name=name></label>
   <label><input type=checkbox name=agree> Agree</label>

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { must } from '../../../../proto/common/must.ts';
 import { reported } from '../thing.ts';
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 export const OUTPUT: readonly PlaywrightThing[] = [
   {

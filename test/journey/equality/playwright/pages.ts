@@ -1,6 +1,6 @@
 /** Tabs, history, frames, dialogs, and what pages report. */
 import { reported } from '../thing.ts';
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 export const PAGES: readonly PlaywrightThing[] = [
   {

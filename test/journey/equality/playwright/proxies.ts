@@ -2,7 +2,7 @@
 import { freePort } from '../../../support/port.ts';
 import { startHttpProxy, startSocksProxy } from '../../../support/servers/proxies.ts';
 import { reported } from '../thing.ts';
-import type { Place, PlaywrightThing } from './driver.ts';
+import type { Place, PlaywrightThing } from './place.ts';
 
 const CREDENTIALS = { username: 'ada', password: 'se:cret p@ss' };
 const SHOP = 'http://shop.test/two';

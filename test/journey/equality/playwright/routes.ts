@@ -1,7 +1,7 @@
 /** Routes of requests and sockets, HAR files. */
 import { join } from 'node:path';
 import { reported } from '../thing.ts';
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 export const ROUTES: readonly PlaywrightThing[] = [
   {

@@ -1,6 +1,6 @@
 /** Cookies, stores, workers, and what contexts keep apart. */
 import { join } from 'node:path';
-import type { PlaywrightThing } from './driver.ts';
+import type { PlaywrightThing } from './place.ts';
 
 export const STORAGE: readonly PlaywrightThing[] = [
   {

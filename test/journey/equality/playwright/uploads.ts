@@ -3,7 +3,7 @@ import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { reported } from '../thing.ts';
-import type { Place, PlaywrightThing } from './driver.ts';
+import type { Place, PlaywrightThing } from './place.ts';
 
 const MIB = 1 << 20;
 const READ = `Promise.all([...document.querySelector('input').files].map(async (file) => {

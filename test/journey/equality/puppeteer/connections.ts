@@ -2,7 +2,7 @@
 import { freePort } from '../../../support/port.ts';
 import { startHttpProxy } from '../../../support/servers/proxies.ts';
 import { reported } from '../thing.ts';
-import type { Place, PuppeteerThing } from './driver.ts';
+import type { Place, PuppeteerThing } from './place.ts';
 
 const CREDENTIALS = { username: 'ada', password: 'se:cret' };
 

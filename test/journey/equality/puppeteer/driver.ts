@@ -1,26 +1,15 @@
 /** Puppeteer: its things, and how they run. */
-import puppeteer, { type Browser, type BrowserContext, type Page } from 'puppeteer-core';
+import puppeteer from 'puppeteer-core';
 import { must } from '../../../../proto/common/must.ts';
-import { type Driver, LIMIT_MS, QUIET, type Setting, type Thing } from '../thing.ts';
+import { type Driver, LIMIT_MS, QUIET } from '../thing.ts';
 import { CONNECTIONS } from './connections.ts';
 import { ENVIRONMENT } from './environment.ts';
 import { INPUT } from './input.ts';
 import { NETWORK } from './network.ts';
 import { OUTPUT } from './output.ts';
 import { PAGES } from './pages.ts';
+import type { PuppeteerThing } from './place.ts';
 import { TARGETS } from './targets.ts';
-
-export type Place = Setting & {
-  browser: Browser;
-  /** Of this thing alone. */
-  context: BrowserContext;
-  /** Empty, in that context. */
-  page: Page;
-  /** Another client of the same browser. */
-  connect(): Promise<Browser>;
-};
-
-export type PuppeteerThing = Thing<Place>;
 
 const THINGS: readonly PuppeteerThing[] = [
   ...[...PAGES, ...TARGETS, ...NETWORK, ...CONNECTIONS],

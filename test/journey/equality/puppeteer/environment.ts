@@ -1,6 +1,6 @@
 /** What a driver sets of a page, and what it grants. */
 import { KnownDevices } from 'puppeteer-core';
-import type { PuppeteerThing } from './driver.ts';
+import type { PuppeteerThing } from './place.ts';
 
 export const ENVIRONMENT: readonly PuppeteerThing[] = [
   {

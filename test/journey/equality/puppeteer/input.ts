@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reported } from '../thing.ts';
-import type { PuppeteerThing } from './driver.ts';
+import type { PuppeteerThing } from './place.ts';
 
 const LISTENER = `window.seen = [];
   for (const type of ['keydown', 'keyup', 'input', 'click', 'dblclick', 'contextmenu', 'wheel',

@@ -1,6 +1,6 @@
 /** Requests, answers, interception, credentials, cookies. */
 import { reported } from '../thing.ts';
-import type { PuppeteerThing } from './driver.ts';
+import type { PuppeteerThing } from './place.ts';
 
 export const NETWORK: readonly PuppeteerThing[] = [
   {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import type { PuppeteerThing } from './driver.ts';
+import type { PuppeteerThing } from './place.ts';
 
 export const OUTPUT: readonly PuppeteerThing[] = [
   {

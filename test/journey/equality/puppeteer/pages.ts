@@ -1,6 +1,6 @@
 /** Tabs, history, dialogs, frames, scripts and what pages report. */
 import { reported } from '../thing.ts';
-import type { PuppeteerThing } from './driver.ts';
+import type { PuppeteerThing } from './place.ts';
 
 export const PAGES: readonly PuppeteerThing[] = [
   {

@@ -1,6 +1,6 @@
 /** Popups, workers, raw sessions, and several clients of one browser. */
 import { reported } from '../thing.ts';
-import type { PuppeteerThing } from './driver.ts';
+import type { PuppeteerThing } from './place.ts';
 
 export const TARGETS: readonly PuppeteerThing[] = [
   {
