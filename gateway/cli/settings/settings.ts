@@ -140,6 +140,12 @@ const OF_SERVICE: readonly Setting[] = [
     says: 'how often lost work is looked for',
   },
   {
+    name: 'CLOCK_SETTLE_MS',
+    roles: CORE,
+    default: '600000',
+    says: "how long the machine's clock must differ by 10 s or more before the service's own is set to it",
+  },
+  {
     name: 'CONCURRENCY',
     roles: CORE,
     default: '25',
