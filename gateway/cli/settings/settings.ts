@@ -143,7 +143,7 @@ const OF_SERVICE: readonly Setting[] = [
     name: 'CLOCK_SETTLE_MS',
     roles: CORE,
     default: '600000',
-    says: "how long the machine's clock must differ by 10 s or more before the service's own is set to it",
+    says: "the service's clock is set to the machine's when they have differed for so long",
   },
   {
     name: 'CONCURRENCY',
