@@ -1,45 +1,22 @@
-/** The process of core/store/check.ts: SQLite's quick_check of each table, then it ends. */
-import { join } from 'node:path';
-import Sqlite, { type Database } from 'better-sqlite3';
-import { must } from '../../../../proto/common/must.ts';
+/**
+ * The process of core/store/check.ts. The check occupies its thread, so it has one of its own: this
+ * one hears that core is gone, even by kill -9, and ends the process at once. A check that outlives
+ * its core would hold the database open, and each restart would add one.
+ */
+import { Worker } from 'node:worker_threads';
 import type { Checked } from '../../check.ts';
 
-/** More would say the same. */
-const PROBLEMS_MAX = 3;
-/** Codes of what was read; any other, such as a lack of descriptors or memory, is no damage. */
-const DAMAGED = /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/;
+// not process.exit(), which waits for the thread
+const end = () => process.kill(process.pid, 'SIGKILL');
+process.once('disconnect', end);
+if (!process.connected) end(); // core was gone before this could listen
 
-const tell = (said: Checked) => process.send?.(said, () => process.disconnect());
-try {
-  tell({ problems: problemsIn(must(process.argv[2], 'data directory')) });
-} catch (error) {
-  tell({ failed: String(error) });
-}
+const worker = new Worker(new URL('./check-thread.ts', import.meta.url), {
+  workerData: process.argv[2],
+});
+worker.once('message', tell);
+worker.once('error', (error) => tell({ failed: String(error) }));
 
-function problemsIn(dir: string): string[] {
-  using opened = new DisposableStack();
-  try {
-    const path = join(dir, 'tabern.db');
-    const db = opened.adopt(new Sqlite(path, { readonly: true, timeout: 5_000 }), (one) =>
-      one.close(),
-    );
-    return tablesOf(db)
-      .flatMap((table) => checkOf(db, table))
-      .slice(0, PROBLEMS_MAX);
-  } catch (error) {
-    if (!(error instanceof Sqlite.SqliteError) || !DAMAGED.test(error.code)) throw error;
-    return [error.message];
-  }
-}
-
-function tablesOf(db: Database): string[] {
-  return db
-    .prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
-    .pluck()
-    .all();
-}
-
-function checkOf(db: Database, table: string): string[] {
-  const rows = db.pragma(`quick_check('${table}')`) as { quick_check: string }[];
-  return rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
+function tell(said: Checked): void {
+  process.send?.(said, () => process.disconnect());
 }
