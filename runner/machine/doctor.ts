@@ -9,7 +9,6 @@ import { ConfigError, type Env } from '../../proto/common/env.ts';
 import { openLog } from '../../proto/common/log.ts';
 import { ChromeNotFound, type Engine, findEngines } from '../browser/find.ts';
 import { launchChrome } from '../browser/launch.ts';
-import { probeChrome } from '../browser/self-test.ts';
 import { type Config, readConfig } from '../config.ts';
 import { findRuntime, RuntimeNotFound } from '../functions/runtime.ts';
 import { canNest } from '../jail/backends/bwrap.ts';
@@ -17,6 +16,7 @@ import { findSubtree } from '../jail/cgroups/delegated-subtree.ts';
 import { openEgress } from '../jail/egress/egress-proxy.ts';
 import { type Jail, JailError } from '../jail/jail.ts';
 import { openJail } from '../jail/open.ts';
+import { probeChrome } from './browser-self-test.ts';
 import { makeTempDir, sweepTemp } from './stale-runs.ts';
 
 /** A machine is looked at without a core: there may be no token yet. */

@@ -6,10 +6,10 @@
  */
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { openShare, type Share } from '../../sessions/relay/share.ts';
 import { openPauses } from './pauses.ts';
 import { openPace } from './read-pacing.ts';
 import { cdpSessionOf, NUL, splitter } from './split.ts';
+import { openShare, type Share } from './thread-share.ts';
 
 /** Ours: Chrome answers a browser-level command within milliseconds, or, under load, seconds. */
 const CALL_TIMEOUT_MS = 30_000;

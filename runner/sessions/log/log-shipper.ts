@@ -12,8 +12,8 @@ import type { AppendSessionLogsRequest } from '../../../proto/gen/tabern/v1/runn
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
+import type { Share } from '../../browser/cdp/thread-share.ts';
 import { isPassing } from '../../leases/log-shipper.ts';
-import type { Share } from '../relay/share.ts';
 import type { OpenPart } from '../session.ts';
 import { lineOf } from './format.ts';
 import { type Entry, openTap } from './recorder.ts';

@@ -43,7 +43,7 @@ const OWNERS: Record<string, readonly string[]> = {
   koa: ['gateway/'],
   '@koa/router': ['gateway/'],
   piscina: ['runner/host/'],
-  'chrome-remote-interface': ['runner/browser/'],
+  'chrome-remote-interface': ['runner/browser/', 'runner/machine/'],
   esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
   undici: ['gateway/webhooks/'],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { probeChrome } from '../../../../runner/browser/self-test.ts';
+import { probeChrome } from '../../../../runner/machine/browser-self-test.ts';
 import { log, openLab, until } from '../../browser/lab.ts';
 import { openRaw } from './raw.ts';
 

@@ -4,7 +4,7 @@
  * from its clients and from its Chrome; nothing is lost or refused, and nothing ends.
  */
 
-import type { Pauses } from '../../browser/cdp/pauses.ts';
+import type { Pauses } from './pauses.ts';
 
 /** Ours: a session at rest so far may take so much at once. */
 const BURST_MS = 100;

@@ -4,13 +4,13 @@ import { type Browser, chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { routeOf } from '../../../../runner/sessions/relay/context-route.ts';
-import { selfSigned } from '../../../support/servers/certificates.ts';
-import { startHttpProxy, startSocksProxy } from '../../../support/servers/proxies.ts';
-import { type Lab, listen, openLab, until } from '../../browser/lab.ts';
-import { openRaw } from './raw.ts';
+import { routeOf } from '../../../runner/browser/context-route.ts';
+import { selfSigned } from '../../support/servers/certificates.ts';
+import { startHttpProxy, startSocksProxy } from '../../support/servers/proxies.ts';
+import { openRaw } from '../sessions/relay/raw.ts';
+import { type Lab, listen, openLab, until } from './lab.ts';
 
-const proxies = suite('runner/sessions/relay/context-proxies');
+const proxies = suite('runner/browser/context-proxies');
 
 const CREDENTIALS = { username: 'user', password: 'p@ss' };
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];

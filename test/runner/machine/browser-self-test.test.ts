@@ -8,16 +8,16 @@ import { match } from 'uvu/assert';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
 import { findChrome } from '../../../runner/browser/find.ts';
 import { launchChrome } from '../../../runner/browser/launch.ts';
-import { probeChrome } from '../../../runner/browser/self-test.ts';
 import { canNest } from '../../../runner/jail/backends/bwrap.ts';
 import { openEgress } from '../../../runner/jail/egress/egress-proxy.ts';
 import { openJail } from '../../../runner/jail/open.ts';
+import { probeChrome } from '../../../runner/machine/browser-self-test.ts';
 import { errorOf } from '../../support/fault.ts';
-import { log } from './lab.ts';
+import { log } from '../browser/lab.ts';
 
 const NO_FONTS = '<?xml version="1.0"?><fontconfig></fontconfig>';
 
-const probe = suite('runner/browser/self-test');
+const probe = suite('runner/machine/browser-self-test');
 
 probe('a Chrome that draws text works, and one without a font is refused', async () => {
   const runDir = mkdtempSync(join(tmpdir(), 'tabern-probe-'));

@@ -5,9 +5,9 @@
  * client's bypass rules name, and `direct://`, takes the way of the whole session.
  */
 import { createServer } from 'node:net';
-import type { Pipe } from '../../browser/cdp/pipe.ts';
-import type { Egress } from '../../jail/egress/egress-proxy.ts';
-import type { Route } from '../../jail/egress/routes.ts';
+import type { Egress } from '../jail/egress/egress-proxy.ts';
+import type { Route } from '../jail/egress/routes.ts';
+import type { Pipe } from './cdp/pipe.ts';
 
 /** Ours: contexts with a proxy that are there at once; each has its pages. */
 const PROXIES_MAX = 500;

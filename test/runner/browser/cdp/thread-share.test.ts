@@ -4,11 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openShare, type Share } from '../../../../runner/sessions/relay/share.ts';
-import { openLab, until } from '../../browser/lab.ts';
-import { openRaw } from './raw.ts';
+import { openShare, type Share } from '../../../../runner/browser/cdp/thread-share.ts';
+import { openRaw } from '../../sessions/relay/raw.ts';
+import { openLab, until } from '../lab.ts';
 
-const share = suite('runner/sessions/relay/share');
+const share = suite('runner/browser/cdp/thread-share');
 
 function openClock() {
   let at = 10_000;

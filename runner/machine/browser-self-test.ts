@@ -8,8 +8,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import CDP from 'chrome-remote-interface';
 import type { Log } from '../../proto/common/log.ts';
+import type { Chrome } from '../browser/launch.ts';
 import { openRelay } from '../sessions/relay/relay.ts';
-import type { Chrome } from './launch.ts';
 
 const PAGE = 'data:text/html,<title>tabern</title><body bgcolor=white><h1>A line of text</h1>';
 /** The page is committed when the navigation is answered, its title read a moment later. */
