@@ -23,7 +23,6 @@ import { openBlobFiles } from './files/blob-files.ts';
 import { DISK_RULE, type DiskRule, openDisk } from './files/disk-space.ts';
 import { startBlobSweep } from './files/orphan-sweep.ts';
 import { startScrub } from './files/scrub.ts';
-import { openChecks } from './functions/validator.ts';
 import { removeLeft } from './maintenance/backup/create.ts';
 import { type Damage, openChecked, openDamage } from './maintenance/damage.ts';
 import { watchCore } from './maintenance/metrics.ts';
@@ -33,6 +32,7 @@ import { startSweep } from './runners/lease-sweep.ts';
 import { openReadiness } from './runners/readiness.ts';
 import { allHandlers, type Parts } from './services.ts';
 import type { Store } from './store/types.ts';
+import { openChecks } from './validation/validator.ts';
 import { startHeartbeat } from './webhooks/heartbeat.ts';
 
 // `tabern serve` may load this file of core and no other.

@@ -30,7 +30,6 @@ import { extensionService } from './files/extensions.ts';
 import { buildHandlers } from './functions/builds.ts';
 import { functionHandlers } from './functions/functions.ts';
 import { invocationService } from './functions/invocations.ts';
-import type { Checks } from './functions/validator.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
@@ -48,6 +47,7 @@ import { recordingService } from './sessions/recordings/recordings.ts';
 import { sessionService } from './sessions/sessions.ts';
 import { signingKeys as openSigningKeys } from './sessions/signing-keys.ts';
 import type { Store } from './store/types.ts';
+import type { Checks } from './validation/validator.ts';
 import { deliveryService } from './webhooks/deliveries.ts';
 import { webhookService } from './webhooks/webhooks.ts';
 

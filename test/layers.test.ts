@@ -77,7 +77,7 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
   ['core/files/url-signature.ts', `const at = Math.random();`, 'may not use Math.random'],
   ['runner/sessions/log/recorder.ts', `setTimeout(f, 1);`, 'may not use setTimeout'],
   [
-    'runner/sessions/relay/command-policy.ts',
+    'runner/browser/cdp/command-policy.ts',
     `import { x } from 'node:http';`,
     'may not import node:http',
   ],

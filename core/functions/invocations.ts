@@ -20,22 +20,22 @@ import { isId, newId, pathId } from '../common/ids.ts';
 import { extensionOf, findExtension } from '../files/extensions.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { withIgnored } from '../sessions/ignored-members.ts';
+import type { SessionSecrets } from '../sessions/proxy-secrets.ts';
+import type { VersionRow } from '../store/types/functions.ts';
+import type { InvocationRow } from '../store/types/invocations.ts';
+import type { Store } from '../store/types.ts';
 import {
   merged,
   plainConfig,
   plainParams,
   problemOf,
   type SessionParams,
-} from '../sessions/params.ts';
-import type { SessionSecrets } from '../sessions/proxy-secrets.ts';
-import type { VersionRow } from '../store/types/functions.ts';
-import type { InvocationRow } from '../store/types/invocations.ts';
-import type { Store } from '../store/types.ts';
+} from '../validation/session-params.ts';
+import type { Checks } from '../validation/validator.ts';
 import { logToProto } from './functions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
-import type { Checks } from './validator.ts';
 
 /** In bytes of JSON. Source: reference.md 2.4. */
 const PARAMS_MAX_BYTES = 64 << 10;

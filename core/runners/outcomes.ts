@@ -10,11 +10,11 @@ import type {
 import type { JsonProblem } from '../../proto/json/json-scan.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { cutUtf8 } from '../delivery/envelope.ts';
-import type { Checked } from '../functions/manifests.ts';
-import type { Checks } from '../functions/validator.ts';
 import type { InvocationCause } from '../store/types/invocations.ts';
 import type { BuildOutcome, InvocationOutcome } from '../store/types/leases.ts';
 import type { Store } from '../store/types.ts';
+import type { Checked } from '../validation/manifests.ts';
+import type { Checks } from '../validation/validator.ts';
 
 /** In bytes of JSON. Source: reference.md 2.4. */
 const RESULTS_MAX_BYTES = 6 << 20;

@@ -5,7 +5,7 @@
  */
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { Sealer } from '../common/sealer.ts';
-import type { SessionParams } from './params.ts';
+import type { SessionParams } from '../validation/session-params.ts';
 
 const PLACE_END = '/proxies';
 

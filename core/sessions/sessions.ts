@@ -15,12 +15,12 @@ import type { Call } from '../../proto/rpc/local.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { openWake, waitUntil } from '../api/long-poll.ts';
 import { isId, newId, pathId } from '../common/ids.ts';
-import type { Checks } from '../functions/validator.ts';
 import type { ListedSession, NewUserSession, SessionRow } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
+import { plainParams, sessionProblem } from '../validation/session-params.ts';
+import type { Checks } from '../validation/validator.ts';
 import { withIgnored } from './ignored-members.ts';
 import { parseQuery } from './metadata-query.ts';
-import { plainParams, sessionProblem } from './params.ts';
 import type { SessionSecrets } from './proxy-secrets.ts';
 import type { SigningKeys } from './signing-keys.ts';
 

@@ -14,7 +14,7 @@ const ROLES = [
 ];
 const THREADS = [
   'core/store/sqlite/thread.ts',
-  'core/functions/validator-thread.ts',
+  'core/validation/validator-thread.ts',
   'core/contexts/key-thread.ts',
   'gateway/webhooks/sender-thread.ts',
   'runner/leases/lease-thread.ts',

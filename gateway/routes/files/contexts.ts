@@ -18,8 +18,8 @@ import {
   UPLOAD_IDLE_MS,
 } from '../../config.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
+import { begun } from '../../http/blob-stream.ts';
 import { tooLarge } from '../../http/body.ts';
-import { begun } from './blob-stream.ts';
 
 const CONTENT_PATH = '/v1/contexts/:id/content';
 const CONTENT = /^\/v1\/contexts\/([^/]+)\/content$/;

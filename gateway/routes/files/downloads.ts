@@ -18,9 +18,9 @@ import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
+import { begun } from '../../http/blob-stream.ts';
 import { render } from '../../rest/operations.ts';
 import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
-import { begun } from './blob-stream.ts';
 
 export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
 export const DOWNLOADS_ROUTE = '/v1/sessions/:id/downloads';

@@ -11,8 +11,8 @@ import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
+import { begun } from '../../http/blob-stream.ts';
 import { baseUrlOf } from '../../rest/links.ts';
-import { begun } from '../files/blob-stream.ts';
 import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
 
 export const REPLAY_ROUTE = '/v1/sessions/:id/replays/:pageId';

@@ -4,10 +4,10 @@
  * dozen commands meanwhile.
  */
 
+import { isOpenUrl } from '../../browser/cdp/command-policy.ts';
 import type { Page, Pages } from '../../browser/cdp/pages.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
 import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
-import { isOpenUrl } from '../relay/command-policy.ts';
 import type { Said } from './input.ts';
 
 /**

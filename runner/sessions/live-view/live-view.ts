@@ -8,7 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
-import { refuse } from '../server/refusal.ts';
+import { refuse } from '../refusal.ts';
 import { openCasts } from './screencast.ts';
 import { openViewer, type Viewer } from './viewer.ts';
 

@@ -2,7 +2,7 @@
  * Messages as the protocol log keeps them: which ones, and how much of a long one. Looks at their
  * first bytes only. Pure.
  */
-import type { Command } from '../relay/command-policy.ts';
+import type { Command } from '../../browser/cdp/command-policy.ts';
 import { isSecret } from './redaction.ts';
 
 /** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */

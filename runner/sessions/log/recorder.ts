@@ -3,7 +3,7 @@
  * an entry together with its answer, each event worth keeping one by itself. Pure, and cheap: a
  * message is kept as text here and becomes JSON later, in batches (format.ts).
  */
-import type { Command } from '../relay/command-policy.ts';
+import type { Command } from '../../browser/cdp/command-policy.ts';
 import { answerText, commandText, eventText, idOf, isKept, methodOf, type Wire } from './filter.ts';
 import { extraHeaders, remember } from './redaction.ts';
 

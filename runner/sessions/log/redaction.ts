@@ -3,7 +3,7 @@
  * methods that carry them are parsed. A script that a client runs is shown as it is, with whatever
  * it names. Pure.
  */
-import type { Command } from '../relay/command-policy.ts';
+import type { Command } from '../../browser/cdp/command-policy.ts';
 
 /** Stands in place of a secret. */
 export const REDACTED = '[redacted]';

@@ -5,13 +5,13 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
+import { type Command, isJudged, police } from '../../browser/cdp/command-policy.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { contextCreator } from '../../browser/context-proxies.ts';
 import { undisguised } from '../../jail/egress/net-errors.ts';
 import type { Tap, TappedSession } from '../log/recorder.ts';
 import { keepAllDownloads, keepDownloads } from './browser-contexts.ts';
-import { type Command, isJudged, police } from './command-policy.ts';
 import { type ErrorBody, type Message, paramsOf, readMessage, written } from './commands.ts';
 import { tellFront } from './front.ts';
 import { endSoon, openOutbox } from './outbox.ts';

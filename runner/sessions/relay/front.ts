@@ -1,6 +1,7 @@
 /** Which page a client has brought to the front. */
+
+import type { Command } from '../../browser/cdp/command-policy.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
-import type { Command } from './command-policy.ts';
 import type { Relayed } from './relayed.ts';
 
 /** Which page its user now looks at: Chrome tells nobody else. */

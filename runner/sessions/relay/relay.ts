@@ -12,7 +12,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { lossOf } from '../../browser/launch.ts';
 import type { Tap } from '../log/recorder.ts';
-import { refuse } from '../server/refusal.ts';
+import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle-timeout.ts';
 import type { Relayed } from './relayed.ts';

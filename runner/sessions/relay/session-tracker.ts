@@ -2,7 +2,7 @@
  * What is new to a client: sessions that come and go below its own, and browser contexts that it
  * has made. Only the few messages that tell of them are parsed. Pure, but for what it remembers.
  */
-import type { Command } from './command-policy.ts';
+import type { Command } from '../../browser/cdp/command-policy.ts';
 
 const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
 const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');

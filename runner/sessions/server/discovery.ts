@@ -5,9 +5,9 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { Fault } from '../../../proto/rpc/errors.ts';
+import { isOpenUrl } from '../../browser/cdp/command-policy.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
 import type { Chrome } from '../../browser/launch.ts';
-import { isOpenUrl } from '../relay/command-policy.ts';
 
 type TargetInfo = Record<'targetId' | 'type' | 'title' | 'url', string>;
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { answerRefusal, refuse } from './refusal.ts';
+import { answerRefusal, refuse } from '../refusal.ts';
 
 const NO_ROUTE = 'There is no such route.';
 /** A request with its body. Its other half is FILE_TRANSFER_TIMEOUT_MS of the gateway. */

@@ -18,10 +18,10 @@ import type { Log } from '../../../proto/common/log.ts';
 import { asFault, Fault } from '../../../proto/rpc/errors.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
+import { answerRefusal, refuse } from '../refusal.ts';
 import type { PutUpload, ServeView } from '../session.ts';
 import { discoveryOf } from './discovery.ts';
 import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed-server.ts';
-import { answerRefusal, refuse } from './refusal.ts';
 import { openRevocations, type Revocations } from './revocations.ts';
 
 /** As much of a session as the door uses. */

@@ -4,7 +4,7 @@ import { type Browser, chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { routeOf } from '../../../runner/browser/context-route.ts';
+import { routeOf } from '../../../runner/browser/cdp/context-route.ts';
 import { selfSigned } from '../../support/servers/certificates.ts';
 import { startHttpProxy, startSocksProxy } from '../../support/servers/proxies.ts';
 import { openRaw } from '../sessions/relay/raw.ts';

@@ -62,7 +62,7 @@ const PURE = new RegExp(
   [
     String.raw`^core/(?:delivery/[^/]+|files/url-signature)\.ts$`,
     String.raw`^runner/sessions/log/(?:recorder|format|redaction|filter)\.ts$`,
-    String.raw`^runner/sessions/relay/command-policy\.ts$`,
+    String.raw`^runner/browser/cdp/command-policy\.ts$`,
   ].join('|'),
 );
 const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:net', 'node:util'];

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openChecks } from '../../../core/functions/validator.ts';
+import { openChecks } from '../../../core/validation/validator.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 
-const test = suite('core/functions/validator');
+const test = suite('core/validation/validator');
 
 let versions = 0;
 const versionOf = (projectId: string, schema: object | null) => ({

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { paramsChecker, schemaProblem } from '../../../core/functions/params-schema.ts';
+import { paramsChecker, schemaProblem } from '../../../core/validation/params-schema.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 
-const test = suite('core/functions/params-schema');
+const test = suite('core/validation/params-schema');
 
 /** As zod writes it: what has a default is required. */
 const SCHEMA = {

@@ -1,18 +1,18 @@
 /**
  * The thread in which what tenants wrote is matched against what tenants wrote: params against a
  * schema, patterns of proxies and manifests against our rules. A pattern that backtracks for ever
- * or a schema that explodes stops this thread only; core/functions/validator.ts ends it then.
+ * or a schema that explodes stops this thread only; core/validation/validator.ts ends it then.
  */
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { must } from '../../proto/common/must.ts';
 import type { CompleteBuildRequest_Success } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { type JsonProblem, jsonProblem } from '../../proto/json/json-scan.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
-import type { Problem, SessionParams } from '../sessions/params.ts';
-import { patternsProblem } from '../sessions/patterns.ts';
 import { type PlainError, toPlain } from '../store/messages.ts';
 import { type Checked, checkManifests } from './manifests.ts';
 import { paramsChecker } from './params-schema.ts';
+import type { Problem, SessionParams } from './session-params.ts';
+import { patternsProblem } from './session-patterns.ts';
 
 export type Params = Record<string, unknown>;
 
@@ -31,7 +31,7 @@ export type Verdict =
   | { kind: 'failed'; error: PlainError };
 
 if (isMainThread)
-  throw new Error('core/functions/validator-thread.ts runs in a thread of its own only');
+  throw new Error('core/validation/validator-thread.ts runs in a thread of its own only');
 
 const port = must(parentPort, 'port to the parent');
 const checkParams = paramsChecker();

@@ -1,9 +1,9 @@
 /** What a build may report, in its dearest forms: read in a checks' thread, in bounded CPU time. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openChecks } from '../../../core/functions/validator.ts';
+import { openChecks } from '../../../core/validation/validator.ts';
 
-const test = suite('core/functions/manifest-cost');
+const test = suite('core/validation/manifest-cost');
 
 /** Ten functions of 64 KiB each are the most that a build may report. */
 const [FUNCTIONS, BYTES] = [10, (64 << 10) - 200];

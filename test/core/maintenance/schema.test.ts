@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
 
-const test = suite('core/functions/schema');
+const test = suite('core/maintenance/schema');
 
 /** Nothing removes these, so that SQLite never asks who refers to one. */
 const KEPT_FOR_EVER: readonly string[] = ['projects', 'functions'];

@@ -1,8 +1,8 @@
 /** The proxy and the bypass rules that a client gives a browser context, as a route. Pure. */
 import { type BlockList, isIP } from 'node:net';
-import { cidrList } from '../../proto/network/public-addresses.ts';
-import { upstreamOf } from '../../proto/network/session-proxies.ts';
-import type { Route } from '../jail/egress/routes.ts';
+import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { upstreamOf } from '../../../proto/network/session-proxies.ts';
+import type { Route } from '../../jail/egress/routes.ts';
 
 const BYPASS_MAX_CHARS = 8_192;
 const NAMES_HOSTS = 'proxyBypassList names hosts: a.test, *.a.test, [::1], 10.0.0.0/8';

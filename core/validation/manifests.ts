@@ -4,11 +4,11 @@
  */
 import type { CompleteBuildRequest_Success } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { newId } from '../common/ids.ts';
-import { plainConfig, problemOf, type SessionParams } from '../sessions/params.ts';
-import { patternsProblem } from '../sessions/patterns.ts';
 import type { BuildCause } from '../store/types/functions.ts';
 import type { BuiltManifest } from '../store/types/leases.ts';
 import { schemaProblem } from './params-schema.ts';
+import { plainConfig, problemOf, type SessionParams } from './session-params.ts';
+import { patternsProblem } from './session-patterns.ts';
 
 type Manifest = CompleteBuildRequest_Success['manifests'][number];
 

@@ -1,13 +1,9 @@
 /** Which commands reach Chrome: each rule with what passes it and what breaks it. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  isOpenUrl,
-  police,
-  type Verdict,
-} from '../../../../runner/sessions/relay/command-policy.ts';
+import { isOpenUrl, police, type Verdict } from '../../../../runner/browser/cdp/command-policy.ts';
 
-const rules = suite('runner/sessions/relay/command-policy');
+const rules = suite('runner/browser/cdp/command-policy');
 
 const beat = {
   downloads: '/data/downloads',

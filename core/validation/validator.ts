@@ -9,9 +9,9 @@
 import { type JsonProblem, jsonProblem } from '../../proto/json/json-scan.ts';
 import { asFault, Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { openFairQueue } from '../../proto/sharing/fair-queue.ts';
-import type { Problem, SessionParams } from '../sessions/params.ts';
-import { hasPatterns } from '../sessions/patterns.ts';
 import type { Checked } from './manifests.ts';
+import type { Problem, SessionParams } from './session-params.ts';
+import { hasPatterns } from './session-patterns.ts';
 import type { Check, Params, Verdict } from './validator-thread.ts';
 import { CheckExceeded, openValidator, type Validator } from './validator-worker.ts';
 

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { merged, plainParams, problemOf } from '../../../core/sessions/params.ts';
+import { merged, plainParams, problemOf } from '../../../core/validation/session-params.ts';
 import { SessionCreateParams } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 
-const test = suite('core/sessions/params');
+const test = suite('core/validation/session-params');
 
 test('what the reference accepts is accepted', () => {
   const good = [

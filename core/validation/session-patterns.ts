@@ -1,10 +1,10 @@
 /**
- * The patterns of a session's proxies, compiled. Only the thread of core/functions/validator.ts
+ * The patterns of a session's proxies, compiled. Only the thread of core/validation/validator.ts
  * compiles them:
  * each takes milliseconds, and a tenant chooses how many. Pure.
  */
 import { patternOf } from '../../proto/network/patterns.ts';
-import type { Problem, SessionParams } from './params.ts';
+import type { Problem, SessionParams } from './session-params.ts';
 
 /** Whether there is anything to compile. */
 export function hasPatterns(params: SessionParams): boolean {

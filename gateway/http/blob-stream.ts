@@ -1,7 +1,7 @@
 /** The bytes of a blob as a body. */
 import { Readable } from 'node:stream';
-import type { ReadBlobResponse } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
-import { asFault } from '../../../proto/rpc/errors.ts';
+import type { ReadBlobResponse } from '../../proto/gen/tabern/v1/blobs.pb.ts';
+import { asFault } from '../../proto/rpc/errors.ts';
 
 /** Once the first have come: what is refused is refused before the answer begins. */
 export async function begun(blob: AsyncIterable<ReadBlobResponse>): Promise<Readable> {

@@ -5,8 +5,8 @@
  * /json/protocol again with each major version.
  */
 
-import { routeOf } from '../../browser/context-route.ts';
 import type { Route } from '../../jail/egress/routes.ts';
+import { routeOf } from './context-route.ts';
 
 /** `params`: of a command that is judged by them (isJudged). */
 export type Command = {

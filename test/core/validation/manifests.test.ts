@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { checkManifests } from '../../../core/functions/manifests.ts';
+import { checkManifests } from '../../../core/validation/manifests.ts';
 
-const test = suite('core/functions/manifests');
+const test = suite('core/validation/manifests');
 
 function manifest(name: string, more: { config?: string; schema?: string } = {}) {
   const { config: sessionConfigJson = '', schema: paramsSchemaJson = '' } = more;
