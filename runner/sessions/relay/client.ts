@@ -27,7 +27,7 @@ const REFUSED = -32000;
 const UNSUPPORTED = 1003;
 
 const CLOSING_BRACE = 0x7d;
-const UNHEARD = `Chrome answers none of ${UNANSWERED_MAX} commands: this is the oldest`;
+const UNHEARD = `Chrome answers none of ${UNANSWERED_MAX} commands: this is among the oldest`;
 const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
@@ -65,7 +65,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const reading = openPauses(socket);
   const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
-  const unanswered = new Unanswered<Owned>();
+  const unanswered = new Unanswered<Owned>((one) => owned.get(one.cdpSessionId) === one);
   const beat = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const warned = new Set<string>();
@@ -116,9 +116,7 @@ export function openClient(options: ClientOptions): RelayClient {
   };
   /** The answer to one of too many cannot be passed on any more. */
   const giveUp = ({ id, session }: Asked<Owned>): void => {
-    const { cdpSessionId } = session;
-    if (owned.get(cdpSessionId) !== session) return;
-    const sessionId = cdpSessionId === rootId ? '' : cdpSessionId;
+    const sessionId = session.cdpSessionId === rootId ? '' : session.cdpSessionId;
     answer({ id, sessionId }, { error: { code: REFUSED, message: UNHEARD } }, session);
   };
   /** Gives the id that Chrome gets. */
@@ -128,8 +126,7 @@ export function openClient(options: ClientOptions): RelayClient {
     const id = pipe.newId();
     watch.sent({ id, method }, sessionId);
     tellFront(chrome, command, to.targetId);
-    const tooOld = unanswered.add(id, { id: message.id, session: to });
-    if (tooOld !== undefined) giveUp(tooOld);
+    for (const tooOld of unanswered.add(id, { id: message.id, session: to })) giveUp(tooOld);
     const judged = params && { params: Buffer.from(JSON.stringify(params)) };
     if (pipe.write(written({ ...message, ...judged, id }, sessionId))) return id;
     reading.pause(pipe);
