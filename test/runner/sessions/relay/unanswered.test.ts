@@ -26,7 +26,10 @@ unanswered('of too many the oldest are given up, each once', () => {
   const given = [...add('a'), ...add('a', UNANSWERED_MAX)];
   const ids = given.map(({ id }) => id);
   assert.is(ids[0], -1_000_000_001);
-  assert.equal(ids, ids.map((_, at) => -1_000_000_001 - at));
+  assert.equal(
+    ids,
+    ids.map((_, at) => -1_000_000_001 - at),
+  );
   assert.ok(ids.length >= UNANSWERED_MAX, `${ids.length} given up`);
   const text = '{"id":-1000000001,"result":{}}';
   assert.is(kept.restoreLate(-1_000_000_001, Buffer.from(text)), undefined);
