@@ -6,9 +6,9 @@ import { resolve } from 'node:path';
 import { ConfigError, choice, type Env, integer, list, text } from '../proto/common/env.ts';
 import { type Level, LOG_LEVELS } from '../proto/common/log.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
-import { CLOCK_SETTLE_MS } from './common/clock.ts';
 import { DISABLE_AFTER_MS, type Rule } from './delivery/disable.ts';
 import { RATE_PER_S } from './delivery/rate.ts';
+import { CLOCK_SETTLE_MS } from './maintenance/clock.ts';
 import { type KeptDays, keptDays } from './maintenance/retention-config.ts';
 import { type QuotaLimits, quotaDefaults } from './projects/quotas.ts';
 

@@ -155,6 +155,19 @@ layers('a circle of imports is caught, of types too', async () => {
   assert.equal(broken, ['core/a.ts: a circle of imports: core/a.ts, core/b.ts, core/deep/c.ts']);
 });
 
+layers('folders that import from one another are caught, at every depth', async () => {
+  const broken = await plantedAll({
+    'core/deep/a/x.ts': `import { y } from '../b/y.ts';`,
+    'core/deep/b/y.ts': `export const y = 1;`,
+    'core/deep/b/z.ts': `import type { X } from '../a/x.ts';`,
+    'core/wide/w.ts': `import { x } from '../deep/a/x.ts';\nimport { v } from '../main.ts';`,
+    'core/main.ts': `import { w } from './deep/a/x.ts';`,
+  });
+  assert.equal(broken, [
+    'core/deep/a: imports back from a folder that it serves: core/deep/a, core/deep/b',
+  ]);
+});
+
 layers('a folder of 20 entries is let be, one of 21 is caught', async () => {
   const filesOf = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`core/deep/f${n}.ts`, 'x;']));

@@ -1,18 +1,13 @@
 /**
  * Idempotency keys: a client that did not hear an answer asks again with the same key, and gets
- * what its first request made. Kept in the operation that accepts; cleaned by the janitor.
+ * what its first request made. Kept in the operation that accepts; core/maintenance/work-retention.ts removes old ones.
  */
 import { createHash } from 'node:crypto';
-import type { Log } from '../../proto/common/log.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
-import type { Cleaner } from '../maintenance/retention.ts';
 import type { IdempotencyKey } from '../store/types/invocations.ts';
-import type { Store } from '../store/types.ts';
 
 /** Source: design/core.md 3. */
 export const KEY_KEPT_MS = 24 * 3_600_000;
-/** Rows in one operation: others commit in between. */
-const BATCH = 500;
 /** Ours: room for a quoted UUID and for names, and nothing that a log could not show. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -35,22 +30,4 @@ function canonical(request: object): string {
       ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
       : value,
   );
-}
-
-/** Throws away keys that no longer count. */
-export function idempotencyCleaner(options: {
-  store: Pick<Store, 'purgeIdempotencyKeys'>;
-  log: Log;
-  now: () => number;
-}): Cleaner {
-  const { store, log, now } = options;
-  return async (signal) => {
-    let removed = 0;
-    while (!signal.aborted) {
-      const keys = await store.purgeIdempotencyKeys({ at: now(), max: BATCH });
-      removed += keys;
-      if (keys < BATCH) break;
-    }
-    if (removed > 0) log.debug({ keys: removed }, 'old idempotency keys were removed');
-  };
 }

@@ -1,13 +1,11 @@
 /** How long things are kept, and what throws them away: every cleaner of core, once a minute. */
 import { type Env, integer } from '../../proto/common/env.ts';
-import { idempotencyCleaner } from '../functions/idempotency.ts';
 import type { Parts } from '../services.ts';
-import { sessionLogCleaner } from '../sessions/logs.ts';
 import { fileCleaner } from './file-retention.ts';
 import { recordingCleaner } from './recording-retention.ts';
 import { startJanitor } from './retention.ts';
-import { sessionCleaner } from './session-retention.ts';
-import { workCleaner } from './work-retention.ts';
+import { sessionCleaner, sessionLogCleaner } from './session-retention.ts';
+import { idempotencyCleaner, workCleaner } from './work-retention.ts';
 
 const DAY_MS = 86_400_000;
 /** Ten years: whoever wants more keeps a backup. Ours. */

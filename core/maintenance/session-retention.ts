@@ -33,3 +33,22 @@ export function sessionCleaner(options: {
     if (removed > 0) log.info({ sessions: removed }, 'old sessions were removed');
   };
 }
+
+/** Throws away what is older than that. */
+export function sessionLogCleaner(options: {
+  store: Pick<Store, 'purgeSessionLogs'>;
+  log: Log;
+  now: () => number;
+  keptMs: number;
+}): Cleaner {
+  const { store, log, now, keptMs } = options;
+  return async (signal) => {
+    let removed = 0;
+    while (!signal.aborted) {
+      const chunks = await store.purgeSessionLogs({ before: now() - keptMs, max: BATCH });
+      removed += chunks;
+      if (chunks < BATCH) break;
+    }
+    if (removed > 0) log.info({ chunks: removed }, 'old session logs were removed');
+  };
+}

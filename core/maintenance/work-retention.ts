@@ -68,3 +68,21 @@ async function repeat(signal: AbortSignal, batch: () => Promise<number>): Promis
   }
   return sum;
 }
+
+/** Throws away keys that no longer count. */
+export function idempotencyCleaner(options: {
+  store: Pick<Store, 'purgeIdempotencyKeys'>;
+  log: Log;
+  now: () => number;
+}): Cleaner {
+  const { store, log, now } = options;
+  return async (signal) => {
+    let removed = 0;
+    while (!signal.aborted) {
+      const keys = await store.purgeIdempotencyKeys({ at: now(), max: BATCH });
+      removed += keys;
+      if (keys < BATCH) break;
+    }
+    if (removed > 0) log.debug({ keys: removed }, 'old idempotency keys were removed');
+  };
+}

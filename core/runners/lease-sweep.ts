@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
-import { sinceBoot } from '../common/clock.ts';
+import { sinceBoot } from '../maintenance/clock.ts';
 import type { Store } from '../store/types.ts';
 
 /** Pieces in one operation: others commit in between. */

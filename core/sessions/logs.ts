@@ -5,7 +5,6 @@
  */
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
-import type { Log } from '../../proto/common/log.ts';
 import type {
   AppendSessionLogsRequest,
   AppendSessionLogsResponse,
@@ -13,7 +12,6 @@ import type {
 import { SessionLog, type SessionServiceService } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import type { Cleaner } from '../maintenance/retention.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import type { SessionLogChunk } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
@@ -32,8 +30,6 @@ const CHUNK_MAX = 10_000;
  * milliseconds, and in protobuf it is a few times as long, which must stay below 16 MiB.
  */
 const ANSWER_MAX_BYTES = 1 << 20;
-/** Chunks that one operation removes: others commit in between. */
-const BATCH = 500;
 
 const decompress = promisify(zstdDecompress);
 
@@ -117,23 +113,4 @@ function warning(sessionId: string, timestamp: number, message: string): Session
   const request = { timestamp, params, rawBody: JSON.stringify({ method, params }) };
   const [response, frameId, loaderId] = [undefined, undefined, undefined];
   return { method, pageId: 0, sessionId, timestamp, request, response, frameId, loaderId };
-}
-
-/** Throws away what is older than that. */
-export function sessionLogCleaner(options: {
-  store: Pick<Store, 'purgeSessionLogs'>;
-  log: Log;
-  now: () => number;
-  keptMs: number;
-}): Cleaner {
-  const { store, log, now, keptMs } = options;
-  return async (signal) => {
-    let removed = 0;
-    while (!signal.aborted) {
-      const chunks = await store.purgeSessionLogs({ before: now() - keptMs, max: BATCH });
-      removed += chunks;
-      if (chunks < BATCH) break;
-    }
-    if (removed > 0) log.info({ chunks: removed }, 'old session logs were removed');
-  };
 }

@@ -6,7 +6,7 @@ import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { idempotencyCleaner } from '../../../core/functions/idempotency.ts';
+import { idempotencyCleaner } from '../../../core/maintenance/work-retention.ts';
 import { openStore } from '../../../core/store/thread.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';

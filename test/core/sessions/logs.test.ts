@@ -3,7 +3,7 @@ import { zstdCompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { sessionLogCleaner } from '../../../core/sessions/logs.ts';
+import { sessionLogCleaner } from '../../../core/maintenance/session-retention.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { faultOf } from '../../support/fault.ts';

@@ -114,7 +114,12 @@ export function brokenRules(root: string): string[] {
     ...spreads(file),
     ...sizes(file),
   ]);
-  return [...ofEach, ...circles(files), ...ROOTS.flatMap((folder) => crowds(root, folder))];
+  return [
+    ...ofEach,
+    ...circles(files),
+    ...folderCircles(files),
+    ...ROOTS.flatMap((folder) => crowds(root, folder)),
+  ];
 }
 
 function arrows({ path, text }: Source): string[] {
@@ -188,6 +193,31 @@ function spreads({ path, text }: Source): string[] {
 function circles(files: readonly Source[]): string[] {
   const graph = new Map(files.map(({ path, text }) => [path, targetsOf(path, text)]));
   return circlesOf(graph).map((paths) => `${paths[0]}: a circle of imports: ${paths.join(', ')}`);
+}
+
+/** Folders of one folder that import from one another: neither can be read before the other. */
+function folderCircles(files: readonly Source[]): string[] {
+  const graph = new Map<string, string[]>();
+  for (const { path, text } of files) {
+    if (path.startsWith('test/')) continue;
+    for (const target of targetsOf(path, text)) {
+      const [from, to] = siblings(path, target);
+      if (from === undefined || to === undefined) continue;
+      graph.set(from, [...(graph.get(from) ?? []), to]);
+      if (!graph.has(to)) graph.set(to, []);
+    }
+  }
+  return circlesOf(graph).map((paths) => {
+    return `${paths[0]}: imports back from a folder that it serves: ${paths.join(', ')}`;
+  });
+}
+
+/** The folders below the deepest common one; none where one file is in a folder above the other. */
+function siblings(one: string, other: string): string[] {
+  const [a, b] = [posix.dirname(one).split('/'), posix.dirname(other).split('/')];
+  const at = a.findIndex((name, index) => name !== b[index]);
+  if (at < 0 || at >= b.length) return [];
+  return [a.slice(0, at + 1).join('/'), b.slice(0, at + 1).join('/')];
 }
 
 function targetsOf(path: string, text: string): string[] {

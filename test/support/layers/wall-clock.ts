@@ -7,7 +7,7 @@ import { codeOf } from './source.ts';
 
 export const MAY_READ_WALL_CLOCK: Readonly<Record<string, string>> = {
   'core/maintenance/backup/offline.ts': 'stored time: when a backup was taken',
-  'core/common/clock.ts': 'the start of the clock that core schedules by',
+  'core/maintenance/clock.ts': 'the start of the clock that core schedules by',
   'core/maintenance/doctor.ts': 'reports what the wall clock says',
   'core/common/ids.ts': 'ids',
   'core/main.ts': 'signatures; reports a clock that is behind what was written',

@@ -1,13 +1,17 @@
 /** The scheduler's clock: spec/webhooks.md 3.10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type SchedulerClock, schedulerClock, startSteps } from '../../../core/common/clock.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import {
+  type SchedulerClock,
+  schedulerClock,
+  startSteps,
+} from '../../../core/maintenance/clock.ts';
 import { deliveryService } from '../../../core/webhooks/deliveries.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';
 
-const clock = suite('core/common/clock');
+const clock = suite('core/maintenance/clock');
 const DAY = 24 * HOUR;
 const SETTLE_MS = 600_000;
 const MINUTE = 60_000;
