@@ -4,10 +4,10 @@
  */
 import type { Family, Metrics } from '../../proto/common/metrics.ts';
 import type { Disk } from '../files/disk-space.ts';
-import type { Readiness } from '../runners/readiness.ts';
 import type { AttemptEnd } from '../store/types/deliveries.ts';
 import type { Figures, Tally } from '../store/types/maintenance.ts';
 import type { Store } from '../store/types.ts';
+import type { Readiness } from './readiness.ts';
 
 const WAITING: Family = {
   name: 'tabern_queue_waiting',

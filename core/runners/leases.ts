@@ -20,6 +20,7 @@ import { newId } from '../common/ids.ts';
 import { type ContentOptions, contextWork, saveContext } from '../contexts/content.ts';
 import { addDownload } from '../files/downloads.ts';
 import { extensionWork } from '../files/extensions.ts';
+import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { appendSessionLogs } from '../sessions/logs.ts';
 import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
@@ -28,7 +29,6 @@ import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { LeasedWork, WorkKind } from '../store/types/leases.ts';
 import type { Checks } from '../validation/validator.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
-import type { Readiness } from './readiness.ts';
 import { sessionLeases } from './session-leases.ts';
 
 /** Ours: paths of sockets end at some 100 bytes, names of hosts at 253. */

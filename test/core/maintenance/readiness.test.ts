@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot, HOLDER } from '../boot.ts';
 
-const test = suite('core/runners/readiness');
+const test = suite('core/maintenance/readiness');
 
 async function faults(app: Booted): Promise<Record<string, string>> {
   const { checks } = await app.clients.health.checkHealth({}, app.asGateway);
