@@ -4,7 +4,7 @@
  */
 import type { TarEntry } from './tar-reader.ts';
 
-/** Source: reliability.md Z8. */
+/** Source: proto/spec/contexts.md 4. */
 export const PROFILE_LIMITS = {
   /** In bytes, as stored. */
   packedMaxBytes: 512 << 20,

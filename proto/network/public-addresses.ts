@@ -1,6 +1,6 @@
 /**
  * Which IP addresses are public. Both doors that lead out use it: the webhook sender and the
- * runner's egress broker. Source: spec/webhooks.md 3.8.6 (IANA special-purpose registries). Pure:
+ * runner's egress broker. Source: proto/spec/webhooks.md 8 (IANA special-purpose registries). Pure:
  * text in, verdict out.
  */
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';

@@ -3,12 +3,12 @@
  * address. Both sides ask:
  * core at registration, the sender before each attempt, which then also vets what the name resolves
  * to. Pure.
- * Source: spec/webhooks.md 3.8.
+ * Source: proto/spec/webhooks.md 8.
  */
 import { type BlockList, isIP } from 'node:net';
 import { isAllowed } from './public-addresses.ts';
 
-/** In characters. Source: reference.md 2.4. */
+/** In characters. Source: proto/spec/webhooks.md 8. */
 export const ENDPOINT_MAX_LENGTH = 2_048;
 
 const PORTS_UNPRIVILEGED_MIN = 1_024;

@@ -1,8 +1,8 @@
 /**
  * The table of reasons: every failure a caller can act on, with its gRPC code and HTTP status.
- * Source: spec/errors.md. A Fault travels as google.rpc.Status with one ErrorInfo{reason, domain,
- * metadata} in grpc-status-details-bin, so that any gRPC client reads it with its stock library;
- * the gateway maps it by reason to {statusCode, error, message}.
+ * Source: proto/spec/errors.md. A Fault travels as google.rpc.Status with one ErrorInfo{reason,
+ * domain, metadata} in grpc-status-details-bin, so that any gRPC client reads it with its stock
+ * library; the gateway maps it by reason to {statusCode, error, message}.
  */
 import { status as Code, Metadata, type ServiceError } from '@grpc/grpc-js';
 import {

@@ -34,8 +34,8 @@ const MIB = 1024 * 1024;
 /** In bytes, of a request. A result of 6 MiB, as text, must pass; grpc-js stops at 4 MiB. */
 export const MESSAGE_MAX_BYTES = 16 * MIB;
 /**
- * In bytes, of an answer. A result of 6 MiB (spec/reference.md 2.4) is read as a Value, which takes
- * up to 5.5 times the bytes of its JSON.
+ * In bytes, of an answer. A result of 6 MiB (proto/spec/functions.md 5) is read as a Value, which
+ * takes up to 5.5 times the bytes of its JSON.
  */
 export const ANSWER_MAX_BYTES = 48 * MIB;
 
