@@ -25,9 +25,9 @@ import type { BlobKind } from './store/types/files.ts';
 import type { WorkKind } from './store/types/leases.ts';
 import type { Store } from './store/types.ts';
 
-/** In bytes, of a context. Source: reliability.md Z8. */
+/** In bytes, of a context. Source: proto/spec/contexts.md 4. */
 export const PACKED_MAX_BYTES = 512 << 20;
-/** In bytes. Sources: reference.md 2.4 (25 MB, 100 MB), blobs.proto. */
+/** In bytes. Sources: proto/spec/functions.md 2, proto/spec/sessions.md 9, blobs.proto. */
 const MAX_BYTES: Record<BlobKind, number> = {
   BUILD_ARCHIVE: 25 << 20,
   BUNDLE: 32 << 20,

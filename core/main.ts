@@ -42,9 +42,7 @@ export { printable, readCoreConfig } from './config.ts';
 const CLOCK_BEHIND_MS = 60_000;
 /** Those who waited are told before the process ends. */
 const FATAL_DELAY_MS = 100;
-/**
- * EX_IOERR's neighbour for supervisors: a restart is the cure. Source: reliability.md R3, rule 3.
- */
+/** EX_SOFTWARE: after a write that failed in an unknown state. A restart is the cure. */
 const FATAL_EXIT_CODE = 70;
 /** EX_CONFIG: no restart cures it, the operator does. */
 const FINAL_EXIT_CODE = 78;

@@ -23,7 +23,7 @@ export type ForgetKey = (keyId: string) => void;
 
 export type Authenticate = (metadata: Readonly<Record<string, string>>) => Promise<Caller>;
 
-/** Of a key that another process may have revoked. Source: reliability.md R7.1. */
+/** Of a key that another process may have revoked. Source: proto/spec/rest.md 6. */
 const KEY_CACHE_MS = 1_000;
 /** Ours: far more keys than one installation uses within a second. */
 const KEY_CACHE_MAX = 1_000;

@@ -5,7 +5,7 @@
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { isId } from '../common/ids.ts';
 
-/** Source: reference.md 1.6. */
+/** Source: proto/spec/rest.md 2. */
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 

@@ -1,7 +1,7 @@
 /**
  * UUID v7, lower case: sorted by time, and within one process by the order of making, so that the
- * newest id is the newest row and indexes grow at their end (core.md 2.3: 3.6 times less work than
- * v4).
+ * newest id is the newest row and indexes grow at their end (3.6 times less work than v4,
+ * measured on SQLite).
  */
 import { randomFillSync } from 'node:crypto';
 import { invalidField } from '../../proto/rpc/errors.ts';
@@ -70,8 +70,8 @@ function take(length: number): Uint8Array {
 }
 
 /**
- * The id in its stored spelling; what is no UUID is malformed, not missing. Source: errors.md, rule
- * 7.
+ * The id in its stored spelling; what is no UUID is malformed, not missing. Source:
+ * proto/spec/errors.md 7.
  */
 export function pathId(field: string, text: string): string {
   if (!isId(text)) throw invalidField(field, 'must be a UUID.');

@@ -1,7 +1,7 @@
 /**
  * Contexts: stored, encrypted browser user-data directories. active -> deleted, once.
  * A context owns an RSA key pair from the pool for life; the client encrypts with its public half.
- * interface.md 2.1 and 4.1; reference.md, part 5.
+ * proto/spec/contexts.md 1 to 3.
  */
 
 import type { Context, ContextServiceService } from '../../proto/gen/tabern/v1/contexts.pb.ts';
@@ -17,9 +17,9 @@ import type { Store } from '../store/types.ts';
 import type { KeyPool } from './key-pool.ts';
 import type { ContextLinks } from './links.ts';
 
-/** In characters (code points) after trimming. Source: interface.md 4.1. */
+/** In characters (code points) after trimming. Source: proto/spec/contexts.md 2. */
 const NAME_MAX_LENGTH = 128;
-/** Source: interface.md 2.1; the only one supported. */
+/** Source: proto/spec/contexts.md 1; the only one supported. */
 const CIPHER_ALGORITHM = 'AES-256-CBC';
 /** In bytes. */
 const INITIALIZATION_VECTOR_SIZE = 16;

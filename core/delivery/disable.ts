@@ -1,11 +1,11 @@
 /**
- * When an endpoint that fails is disabled: five days without a success, spec/webhooks.md 3.7. Pure.
- * The first attempt after a silence never disables alone, so one blip cannot end an endpoint that
- * had no traffic.
+ * When an endpoint that fails is disabled: five days without a success, proto/spec/webhooks.md 7.
+ * Pure. The first attempt after a silence never disables alone, so one blip cannot end an endpoint
+ * that had no traffic.
  */
 
 const HOUR_MS = 3_600_000;
-/** Failing this long without a success disables. Source: interface.md, section 8. */
+/** Failing this long without a success disables. Source: proto/spec/webhooks.md 7. */
 export const DISABLE_AFTER_MS = 120 * HOUR_MS;
 /**
  * An attempt that comes longer after the one before opens a new observation: it does not disable
@@ -30,7 +30,7 @@ export const NO_STREAK: Streak = {
 
 export type Rule = {
   disableAfterMs: number;
-  /** False: the first attempt after a silence may disable too: interface.md 8, literally. */
+  /** False: the first attempt after a silence may disable too. */
   silence: boolean;
 };
 

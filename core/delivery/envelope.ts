@@ -1,12 +1,12 @@
 /**
- * The body of a delivery: the envelope of spec/webhooks.md 3.2. Pure. It is made once per event,
- * and every attempt to every endpoint sends the same bytes. Never params: customers pass secrets
- * there.
+ * The body of a delivery: the envelope of proto/spec/webhooks.md 2. Pure. It is made once per
+ * event, and every attempt to every endpoint sends the same bytes. Never params: customers pass
+ * secrets there.
  */
 
-/** In bytes of JSON. Source: spec/webhooks.md 3.2. */
+/** In bytes of JSON. Source: proto/spec/webhooks.md 2. */
 export const BODY_MAX_BYTES = 20 * 1024;
-/** In bytes of UTF-8. Source: spec/webhooks.md 3.2. */
+/** In bytes of UTF-8. Source: proto/spec/webhooks.md 2. */
 export const CAUSE_MAX_BYTES = 2 * 1024;
 
 /** A fact that happened. `data` is JSON-able: what the resource was at that moment. */

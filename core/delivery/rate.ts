@@ -1,8 +1,8 @@
 /**
  * How fast one endpoint is sent to: how many attempts at once, how many a second, and the breaker.
- * Pure. spec/webhooks.md 3.9. The cap grows by one at each success and is halved when the receiver
- * says that it has too much; the breaker opens after a row of failures, then lets one probe
- * through after each wait, and the first success closes it.
+ * Pure. proto/spec/webhooks.md 9. The cap grows by one at each success and is halved when the
+ * receiver says that it has too much; the breaker opens after a row of failures, then lets one
+ * probe through after each wait, and the first success closes it.
  */
 
 /** Attempts in flight at once. Isolation depends on it: one hung endpoint holds no more. */
@@ -13,7 +13,7 @@ export const BREAKER_AFTER = 20;
 /** In milliseconds: the wait before the first probe; each that fails doubles it. */
 const BREAKER_MIN_MS = 1_000;
 const BREAKER_MAX_MS = 60_000;
-/** Deliveries a second of one webhook. Source: spec/webhooks.md 3.9. */
+/** Deliveries a second of one webhook. Source: proto/spec/webhooks.md 9. */
 export const RATE_PER_S = 50;
 /** In milliseconds: what was not used of the rate is saved for this long. */
 export const BURST_MS = 1_000;

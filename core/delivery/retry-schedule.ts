@@ -1,6 +1,6 @@
 /**
  * When a failed delivery is tried again. Pure: the clock and the jitter are arguments.
- * spec/webhooks.md 3.6:
+ * proto/spec/webhooks.md 6:
  * at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h after the failure before: 8 attempts over
  * 27 h 35 min 5 s.
  */

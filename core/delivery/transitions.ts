@@ -1,6 +1,6 @@
 /**
  * Where a delivery goes when its attempt ended without success: pending again, exhausted, or
- * nowhere, because its webhook no longer wants it. Pure. spec/webhooks.md 3.4.
+ * nowhere, because its webhook no longer wants it. Pure. proto/spec/webhooks.md 4.
  */
 import { delayMs, type Failure } from './retry-schedule.ts';
 

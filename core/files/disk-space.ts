@@ -1,7 +1,7 @@
 /**
  * Room on the data directory's disk. A reserve file is given up when little is left, so that what
  * runs can still reach its end and say so, while new work is refused; it is taken again when there
- * is room. reliability.md R3, rule 4.
+ * is room.
  *   roomy --free < lowBytes--> low (the reserve is gone, new work is refused)
  *   low --free > highBytes--> roomy (the reserve is back)
  */
@@ -25,7 +25,7 @@ export type DiskRule = {
 };
 
 const MIB = 1 << 20;
-/** Source: reliability.md R3, rule 4. Looked at once a second: a fast disk fills 1 GiB in that. */
+/** Why: core/README.md. Looked at once a second: a fast disk fills 1 GiB in that. */
 export const DISK_RULE: DiskRule = {
   reserveBytes: 64 * MIB,
   lowBytes: 256 * MIB,

@@ -2,7 +2,7 @@
  * Downloads: files that the pages of a session have fetched, one blob each. A runner adds one as
  * soon as it is whole; it goes when its project deletes it, or with time
  * (core/maintenance/retention.ts).
- * reference.md 1.3.
+ * proto/spec/sessions.md 9.
  */
 import mime from 'mime-types';
 import type {
@@ -19,7 +19,7 @@ import type { DownloadRow } from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
 import type { BlobFiles } from './blob-files.ts';
 
-/** In characters, of a filter. Source: reference.md 1.3. */
+/** In characters, of a filter. Source: proto/spec/sessions.md 9. */
 const TEXT_MAX = 255;
 /** In characters of a file's name. Ours: what file systems take, with room for a suffix. */
 const NAME_MAX = 200;

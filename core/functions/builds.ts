@@ -14,7 +14,7 @@ import type { Store } from '../store/types.ts';
 import { builtToProto, type FunctionService, logToProto } from './functions.ts';
 import { jsonOf, type ShowJson } from './json-values.ts';
 
-/** Shown until a runner takes it; it counts from there. Source: reference.md 2.4. */
+/** Shown until a runner takes it; it counts from there. Source: proto/spec/functions.md 4. */
 const BUILD_TIMEOUT_MS = 600_000;
 
 export type BuildOptions = {
@@ -99,7 +99,7 @@ function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
   };
 }
 
-/** Source: reference.md 3.4. */
+/** Source: proto/spec/functions.md 2. */
 const EXTENSIONS = ['.ts', '.js', '.mjs', '.mts'];
 /** In characters. Ours: longer than any path that tar holds without extensions. */
 const LENGTH_MAX = 512;

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { invalidField } from '../../proto/rpc/errors.ts';
 import type { IdempotencyKey } from '../store/types/invocations.ts';
 
-/** Source: design/core.md 3. */
+/** Source: proto/spec/functions.md 8. */
 export const KEY_KEPT_MS = 24 * 3_600_000;
 /** Ours: room for a quoted UUID and for names, and nothing that a log could not show. */
 const KEY = /^[\x20-\x7e]{1,255}$/;

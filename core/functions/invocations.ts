@@ -37,13 +37,13 @@ import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
 
-/** In bytes of JSON. Source: reference.md 2.4. */
+/** In bytes of JSON. Source: proto/spec/functions.md 5. */
 const PARAMS_MAX_BYTES = 64 << 10;
 /** Levels of nesting. Ours: the REST door's own limit is lower. */
 const PARAMS_DEPTH_MAX = 100;
-/** In seconds. Source: reference.md 2.4. */
+/** In seconds. Source: proto/spec/functions.md 5. */
 const TIMEOUT_DEFAULT = 900;
-/** Functions are available only there. Source: interface.md 1. */
+/** Functions are available only there. Source: proto/spec/functions.md 1. */
 const REGION = 'us-west-2';
 /** In seconds. Source: GetInvocationRequest.wait. */
 const WAIT_MAX = 60;

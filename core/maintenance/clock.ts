@@ -1,8 +1,8 @@
 /**
  * The clock that core schedules by: the wall's time at the start, and from there on the time that
  * passes, asleep or awake. Whoever sets the machine's clock while core runs moves no due time, no
- * lease and no streak of failures. spec/webhooks.md 3.10. When the machine's clock has differed for
- * ten minutes, it is believed: core's clock takes one step to it, either way, and in the same
+ * lease and no streak of failures. proto/spec/webhooks.md 10. When the machine's clock has differed
+ * for ten minutes, it is believed: core's clock takes one step to it, either way, and in the same
  * moment all stored times take it too (core/store/sqlite/times.ts), so that nothing that waits
  * notices.
  */

@@ -1,6 +1,6 @@
 /**
  * Core's metrics: how much waits and runs, how sessions and deliveries end. Names of those of
- * webhooks: spec/webhooks.md 3.12. No label says whose it is.
+ * webhooks: proto/spec/webhooks.md 12. No label says whose it is.
  */
 import type { Family, Metrics } from '../../proto/common/metrics.ts';
 import type { Disk } from '../files/disk-space.ts';

@@ -10,7 +10,7 @@ import type { MachineCaller, Service } from '../api/interceptors.ts';
 import type { Disk } from '../files/disk-space.ts';
 import type { Store } from '../store/types.ts';
 
-/** In milliseconds. Source: reliability.md F6. */
+/** In milliseconds, of the 95th percentile: slower syncs are reported, with a warning. */
 const SYNC_SLOW_MS = 200;
 /** In milliseconds: as core warns of it at its start. */
 const CLOCK_OFF_MS = 60_000;

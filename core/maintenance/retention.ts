@@ -1,7 +1,7 @@
 /**
  * Throws away what is too old, and what is too much: events of days ago with their deliveries,
  * and the oldest of what waits for a webhook that takes less than it gets. Once a minute, few rows
- * at a time. spec/webhooks.md 3.9.
+ * at a time. proto/spec/webhooks.md 9.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
@@ -9,11 +9,11 @@ import type { Store } from '../store/types.ts';
 
 /** In milliseconds. Ours: a backlog may pass its limit by what comes in a minute. */
 const PERIOD_MS = 60_000;
-/** In milliseconds. Source: spec/webhooks.md 3.9. */
+/** In milliseconds. Source: proto/spec/webhooks.md 9. */
 const EVENTS_KEPT_MS = 30 * 86_400_000;
-/** Rows in one operation: others commit in between. Source: spec/webhooks.md 3.9. */
+/** Rows in one operation: others commit in between. Source: proto/spec/webhooks.md 9. */
 const BATCH = 500;
-/** Deliveries of one webhook that wait. Source: spec/webhooks.md 3.9. */
+/** Deliveries of one webhook that wait. Source: proto/spec/webhooks.md 9. */
 const PENDING_MAX = 100_000;
 
 /** Cleans what belongs to a part of core; stops in between when the signal aborts. */

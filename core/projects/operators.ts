@@ -22,7 +22,7 @@ import { QUOTA_MAX, QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.
 const NAME_MAX = 128;
 const LIMIT_MAX = 10_000;
 const QUEUE_MAX = 1_000_000;
-/** In seconds: how long a session lives when nobody says. Source: reference.md 2.4, free plan. */
+/** In seconds: how long a session lives when nobody says. Source: proto/spec/sessions.md 1. */
 export const DEFAULT_TIMEOUT = 900;
 
 export type OperatorOptions = {

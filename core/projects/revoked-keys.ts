@@ -7,7 +7,7 @@ import type { Store } from '../store/types.ts';
 /** Whether the key was revoked within the last day; by its public part. */
 export type IsRevoked = (keyId: string) => Promise<boolean>;
 
-/** Of a key that another process may have revoked. Source: reliability.md R7.1. */
+/** Of a key that another process may have revoked. Source: proto/spec/rest.md 6. */
 const CACHE_MS = 1_000;
 /** Ours: longer than any link lives. */
 export const SINCE_MS = 86_400_000;

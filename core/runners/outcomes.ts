@@ -16,7 +16,7 @@ import type { Store } from '../store/types.ts';
 import type { Checked } from '../validation/manifests.ts';
 import type { Checks } from '../validation/validator.ts';
 
-/** In bytes of JSON. Source: reference.md 2.4. */
+/** In bytes of JSON. Source: proto/spec/functions.md 5. */
 const RESULTS_MAX_BYTES = 6 << 20;
 /**
  * Levels of nesting. Ours: each takes three of protobuf's; some thousands more would exhaust the

@@ -13,7 +13,7 @@ import type { Sealer } from '../common/sealer.ts';
 import type { Store } from '../store/types.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** In seconds. Source: reference.md 4.3. */
+/** In seconds. Source: proto/spec/sessions.md 6. */
 const EXPIRES_IN_MAX = 21_600;
 
 export function liveView(options: {

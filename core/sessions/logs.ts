@@ -1,7 +1,7 @@
 /**
  * Protocol logs of sessions: runners bring them in compressed chunks, their project reads them, a
  * stretch of chunks at a time. What a session may keep has a limit, and so has the time that it is
- * kept. interface.md 4.3.
+ * kept. proto/spec/sessions.md 7.
  */
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';

@@ -1,7 +1,7 @@
 /**
  * The query over sessions' metadata: `user_metadata['key']:'value'`, nested by more brackets, for
- * texts that are equal. Pure. Source: reference.md 1.2.3. Ours: a quote or a backslash within a
- * text is written with a backslash before it.
+ * texts that are equal. Pure. Source: proto/spec/sessions.md 3. Ours: a quote or a backslash within
+ * a text is written with a backslash before it.
  */
 import { invalidField } from '../../proto/rpc/errors.ts';
 

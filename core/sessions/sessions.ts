@@ -26,7 +26,7 @@ import type { SigningKeys } from './signing-keys.ts';
 
 /** The reference's list has no pages. Ours: newest first, and not without end. */
 const LISTED_MAX = 1_000;
-/** Source: reference.md 1.2.1. */
+/** Source: proto/spec/sessions.md 1. */
 const REGION_DEFAULT = 'us-west-2';
 /** Ours: how long a session may wait for a runner. Past it its creator has long been answered. */
 const PATIENCE_MS = 60_000;

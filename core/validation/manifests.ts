@@ -1,6 +1,6 @@
 /**
  * What a build found, checked: the functions to publish, or why nothing is. Pure. Source:
- * reference.md 1.5, 2.4, 3.3.
+ * proto/spec/functions.md 3.
  */
 import type { CompleteBuildRequest_Success } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { newId } from '../common/ids.ts';

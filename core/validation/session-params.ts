@@ -1,7 +1,7 @@
 /**
  * What a session may be created with, and what a function's sessionConfig and an invocation's
- * sessionCreateParams may say, and how these merge. Pure. Source: reference.md 1.2.1 and 1.5. Keys
- * that are not known pass: the reference accepts options it does not publish.
+ * sessionCreateParams may say, and how these merge. Pure. Source: proto/spec/sessions.md 1,
+ * proto/spec/functions.md 3. Keys that are not known pass: clients send options of their own.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { SessionCreateParams } from '../../proto/gen/tabern/v1/invocations.pb.ts';
@@ -11,7 +11,7 @@ import { upstreamOf } from '../../proto/network/session-proxies.ts';
 
 export type SessionParams = Record<string, unknown>;
 
-/** Never in a sessionConfig. Source: reference.md 1.5. */
+/** Never in a sessionConfig. Source: proto/spec/functions.md 3. */
 const REFUSED_KEYS = [
   'keepAlive',
   'region',
@@ -38,7 +38,7 @@ const id = { type: 'string', minLength: 1, maxLength: 128 };
 const size = { type: 'integer', minimum: 1, maximum: 16_384 }; // Chrome's largest texture
 const named = { type: 'string', minLength: 1, maxLength: 2_048 };
 
-/** By type. Source: reference.md 1.2.1. */
+/** By type. Source: proto/spec/sessions.md 1. */
 const PROXIES = {
   browserbase: {
     properties: {

@@ -2,7 +2,7 @@
  * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended.
  * Only the gateway token opens this service. Core holds the secrets and signs at claim time; a
  * sender gets URL, headers and bytes.
- * spec/webhooks.md 3.1, 3.9. The states are in core/store/sqlite/webhooks/claims.ts and
+ * proto/spec/webhooks.md 1, 9. The states are in core/store/sqlite/webhooks/claims.ts and
  * attempts.ts.
  */
 
@@ -35,19 +35,19 @@ import { secretPlace } from './webhooks.ts';
 
 /**
  * Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source:
- * spec/webhooks.md 3.1.
+ * proto/spec/webhooks.md 1.
  */
 const BATCH_MAX = 64;
-/** In milliseconds. Source: spec/webhooks.md 3.1. */
+/** In milliseconds. Source: proto/spec/webhooks.md 1. */
 const WAIT_MAX_MS = 5_000;
 /**
  * In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is
  * gone.
  */
 const LEASE_MS = 45_000;
-/** Deliveries of one project in flight at once. Source: spec/webhooks.md 3.9. */
+/** Deliveries of one project in flight at once. Source: proto/spec/webhooks.md 9. */
 const PER_PROJECT_MAX = 32;
-/** In bytes of the answer's body. Source: spec/webhooks.md 3.5. */
+/** In bytes of the answer's body. Source: proto/spec/webhooks.md 5. */
 const RESPONSE_KEPT_BYTES = 1_024;
 /** In characters. Ours: one sentence. */
 const ERROR_MAX_LENGTH = 300;

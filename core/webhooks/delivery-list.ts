@@ -1,6 +1,6 @@
 /**
  * Deliveries as people see them: a webhook's deliveries, and one with its attempts.
- * spec/webhooks.md 3.12; the public id of a delivery is its event's.
+ * proto/spec/webhooks.md 12; the public id of a delivery is its event's.
  */
 
 import type {
@@ -95,7 +95,7 @@ function toAttempt(row: AttemptRow): Delivery_Attempt {
   };
 }
 
-/** What an endpoint answered, fit to be shown: a stranger wrote it. spec/webhooks.md 3.5. */
+/** What an endpoint answered, fit to be shown: a stranger wrote it. proto/spec/webhooks.md 5. */
 function excerpt(bytes: Uint8Array): string {
   return Buffer.from(bytes)
     .toString('utf8')

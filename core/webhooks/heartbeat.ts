@@ -1,14 +1,14 @@
 /**
  * Says every 30 s that core runs, so that our own downtime is not held against an endpoint that was
- * failing when we went down: five days of failure are five days in which we tried. spec/webhooks.md
- * 3.7.
+ * failing when we went down: five days of failure are five days in which we tried.
+ * proto/spec/webhooks.md 7.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
 import type { Store } from '../store/types.ts';
 
 const PERIOD_MS = 30_000;
-/** A shorter absence is a restart. Source: spec/webhooks.md 3.7. */
+/** A shorter absence is a restart. Source: proto/spec/webhooks.md 7. */
 const GAP_MIN_MS = 10 * 60_000;
 
 type Options = { store: Pick<Store, 'beat'>; log: Log; now: () => number; periodMs?: number };

@@ -1,7 +1,7 @@
 /**
  * What people ask to be sent: one delivery again, all that was lost in a span of time, or a test.
- * Also on a disabled webhook, and without a word on its streak of failures. spec/webhooks.md 3.4,
- * 3.10.
+ * Also on a disabled webhook, and without a word on its streak of failures.
+ * proto/spec/webhooks.md 4, 10.
  */
 
 import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
@@ -13,11 +13,11 @@ import { toDelivery } from './delivery-list.ts';
 
 type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
 
-/** Deliveries that one recovery sends again. Source: spec/webhooks.md 3.10. */
+/** Deliveries that one recovery sends again. Source: proto/spec/webhooks.md 10. */
 const RECOVER_MAX = 10_000;
-/** Deliveries in one transaction: others commit in between. Source: spec/webhooks.md 3.10. */
+/** Deliveries in one transaction: others commit in between. Source: proto/spec/webhooks.md 10. */
 const RECOVER_BATCH = 100;
-/** In milliseconds: what is older is not kept. Source: spec/webhooks.md 3.10. */
+/** In milliseconds: what is older is not kept. Source: proto/spec/webhooks.md 10. */
 const RECOVER_SPAN_MS = 30 * 86_400_000;
 
 /** A date, or a date and time with its zone. */

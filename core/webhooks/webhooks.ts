@@ -1,8 +1,8 @@
 /**
  * Webhooks: HTTPS endpoints that are told of events. enabled -> disabled (five days of failure),
  * either -> deleted.
- * Here are the rules of registration; deliveries.ts sends. interface.md 2.7, 4.7, 4.8;
- * spec/webhooks.md 3.8.
+ * Here are the rules of registration; deliveries.ts sends. Rules:
+ * proto/spec/webhooks.md 8, 11.
  */
 import { randomBytes } from 'node:crypto';
 import type { BlockList } from 'node:net';
@@ -21,7 +21,10 @@ import { deliveryViews } from './delivery-list.ts';
 import { listenerHandlers } from './listeners.ts';
 import { replayHandlers } from './redeliveries.ts';
 
-/** Closed at registration; receivers ignore what they do not know. Source: reference.md 2.2. */
+/**
+ * Closed at registration; receivers ignore what they do not know. Source:
+ * proto/spec/webhooks.md 11.
+ */
 export const EVENT_TYPES = [
   'functions.builds.running',
   'functions.builds.completed',
@@ -33,11 +36,13 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Ours, reference.md 2.4: fan-out of one event stays bounded. */
+/** Ours: fan-out of one event stays bounded. */
 const WEBHOOKS_MAX = 100;
-/** Source: spec/webhooks.md 3.10. */
+/** Source: proto/spec/webhooks.md 10. */
 const SECRETS_MAX = 5;
-/** In milliseconds: how long the secret before goes on signing. Source: reference.md 1.6. */
+/**
+ * In milliseconds: how long the secret before goes on signing. Source: proto/spec/webhooks.md 10.
+ */
 const OVERLAP_MS = 24 * 3_600_000;
 
 type Options = {

@@ -5,7 +5,7 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 import { isId } from '../../common/ids.ts';
 import { type LinkOptions, signedPaths } from '../../files/signed-urls.ts';
 
-/** Source: reference.md 4.5. */
+/** Source: proto/spec/sessions.md 8. */
 const LIFE_MS = 6 * 3_600_000;
 
 const PART = /^\/v1\/sessions\/([^/]+)\/replays\/(\d{1,3})\/(\d{1,9})\.(?:mp4|m4s)$/;

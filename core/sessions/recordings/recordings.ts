@@ -1,6 +1,6 @@
 /**
  * Recordings of sessions, as their project reads them: downloads of whole videos, and replays by
- * their parts. interface.md 4.2, reference.md 4.5. A page's download:
+ * their parts. proto/spec/sessions.md 8. A page's download:
  *   NOT_REQUESTED --POST--> PENDING --the runner brought all, or its time is over--> COMPLETED,
  *   or FAILED when nothing of it came
  * The video is there without being asked for: asking decides what is shown, and costs nothing.
@@ -24,7 +24,7 @@ import { sessionFinder } from '../sessions.ts';
 import type { RecordingLinks } from './links.ts';
 
 const DAY_MS = 86_400_000;
-/** Of each project. Source: reference.md 1.2. */
+/** Of each project. Source: proto/spec/rest.md 4. */
 const REQUESTS = { limit: 5, periodMs: 60_000, what: 'recording requests' };
 const PLAYLISTS = { limit: 120, periodMs: 60_000, what: 'playlists' };
 const PAGE_ID = /^\d{1,3}$/;
@@ -43,7 +43,7 @@ export type RecordingOptions = {
   files: Pick<BlobFiles, 'path'>;
   links: Pick<RecordingLinks, 'part' | 'file'>;
   now: () => number;
-  /** From its session's end, in days: 31 in reference.md 2.4. */
+  /** From its session's end, in days. */
   keptDays: number;
 };
 
@@ -58,7 +58,7 @@ function downloads(options: RecordingOptions): Service<DownloadMethods, ProjectC
   const find = sessionFinder(store);
   const requests = openRate({ ...REQUESTS, now });
 
-  /** The order of the refusals is reference.md 4.5's. */
+  /** The order of the refusals: proto/spec/sessions.md 8. */
   async function recorded(id: string, caller: ProjectCaller) {
     const session = await find(id, caller);
     if (!isRecorded(session)) {
@@ -208,7 +208,7 @@ function toDownload(
 
 /** Source: runners.proto. */
 export const LATE_MS = 600_000;
-/** Source: reference.md 1.2: three digits. */
+/** Three digits. Source: proto/spec/sessions.md 8. */
 const PAGE_MAX = 999;
 /** Ours: a segment of a page that draws without end has some seconds; a session six hours. */
 const NUMBER_MAX = 100_000;

@@ -27,8 +27,8 @@ import { crashPoints } from './engine/transaction.ts';
 import { allOps } from './ops.ts';
 
 /**
- * Operations in one transaction. Past some 256 core.md 2.3 saw no more gain, and the first would
- * wait for the last.
+ * Operations in one transaction. Beyond 256 a measurement showed no more gain, and the first
+ * would wait for the last.
  */
 const GROUP_MAX = 256;
 

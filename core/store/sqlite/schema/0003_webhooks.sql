@@ -1,4 +1,4 @@
--- Webhooks, their secrets, events, deliveries and attempts. Times are Unix milliseconds. spec/webhooks.md 3.3.
+-- Webhooks, their secrets, events, deliveries and attempts. Times are Unix milliseconds.
 
 -- A deleted webhook stays as a tombstone, so that the deliveries it had can still be explained.
 CREATE TABLE webhooks (

@@ -1,7 +1,7 @@
 /**
  * What people ask to be sent, in SQLite: one delivery again, all that was skipped or exhausted in a
  * span of time, or a test. exhausted | skipped | delivered | cancelled -> pending, one generation
- * on: the same bytes, the whole schedule, signed anew. spec/webhooks.md 3.4.
+ * on: the same bytes, the whole schedule, signed anew. proto/spec/webhooks.md 4.
  */
 import { must } from '../../../../proto/common/must.ts';
 import { envelope } from '../../../delivery/envelope.ts';

@@ -123,7 +123,8 @@ function prepareWebhooks({ db }: Tx) {
       SELECT ${COLUMNS} FROM webhooks
       WHERE project_id = ? AND id < ? AND status <> 'deleted'
       ORDER BY id DESC LIMIT ?`),
-    // A new endpoint is a new start (spec/webhooks.md 3.7), so it also enables what was disabled.
+    // A new endpoint is a new start (proto/spec/webhooks.md 7), so it also enables what was
+    // disabled.
     setEndpoint: db.prepare<[{ id: string; text: string; key: string }]>(`
       UPDATE webhooks SET endpoint = @text, endpoint_key = @key WHERE id = @id`),
     enable: db.prepare<[string]>(`

@@ -1,7 +1,7 @@
 /**
  * Builds in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. A COMPLETED
  * build published its functions and versions in the same operation. There is no event for PENDING
- * (reference.md 2.2).
+ * (proto/spec/webhooks.md 11).
  */
 import { must } from '../../../../proto/common/must.ts';
 import type {
@@ -16,7 +16,7 @@ import type { Tx } from '../engine/transaction.ts';
 import { emitEvent } from '../webhooks/events.ts';
 import { queueOf } from './queue.ts';
 
-/** From the lease of a build. Source: reference.md 2.4. */
+/** From the lease of a build. Source: proto/spec/functions.md 4. */
 export const BUILD_TIMEOUT_MS = 600_000;
 
 const COLUMNS = `id, project_id AS projectId, entrypoint, status, cause, created_at AS createdAt,

@@ -130,7 +130,7 @@ function limitsOf({ db }: Tx) {
   return {
     timeoutMs: (projectId: string) =>
       must(project.get(projectId), 'project of a key').defaultTimeout * 1_000,
-    /** Throws CONCURRENCY_LIMIT. The words are the reference's (reference.md 2.4). */
+    /** Throws CONCURRENCY_LIMIT with limit and count: proto/spec/rest.md 4. */
     check(projectId: string): void {
       const { concurrency: limit } = must(project.get(projectId), 'project of a key');
       const current = live.get(projectId) ?? 0;
