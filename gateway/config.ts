@@ -34,7 +34,7 @@ export const BODY_UNKEYED_MAX_BYTES = 16 * 1024;
  * (proto/sharing/shares.ts). Ours.
  */
 export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
-/** In bytes, of a published archive. Source: reference.md 2.4. */
+/** In bytes, of a published archive. Source: proto/spec/functions.md 2. */
 export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 /** In bytes, of the `metadata` part beside it. Ours. */
 export const METADATA_MAX_BYTES = 64 * 1024;
@@ -67,11 +67,11 @@ export const UPLOAD_IDLE_MS = 30_000;
 export const FILE_MAX_BYTES = 500 * 1024 * 1024;
 /** A file ends after this, either way: enough for 500 MiB over a line of 2.4 Mbit/s. Ours. */
 export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
-/** In bytes, of a zipped browser extension. Source: reference.md 1.4. */
+/** In bytes, of a zipped browser extension. Source: proto/spec/sessions.md 9. */
 export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
 /** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
 export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
-/** In bytes, of what a context holds. Source: reliability.md Z8. */
+/** In bytes, of what a context holds. Source: proto/spec/contexts.md 4. */
 export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
 /**
  * It ends after this, either way: enough for a line of 2.4 Mbit/s. Ours. Its other half is
@@ -80,7 +80,7 @@ export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
 export const CONTEXT_TRANSFER_TIMEOUT_MS = 1_800_000;
 /** Core reads an upload of 512 MiB twice and unpacks 2 GiB within this. Ours. */
 export const CONTEXT_VERIFY_TIMEOUT_MS = 110_000;
-/** Headers must be whole after this. Source: reliability.md R3. */
+/** Headers must be whole after this. Source: proto/spec/rest.md 5. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 /**
  * An idle connection is kept this long: above the 60 s of the usual proxy in front, which must be
@@ -97,7 +97,7 @@ export const SOCKET_IDLE_MS = 120_000;
  * live 40 s.
  */
 export const CONNECTION_CHECK_MS = 2_000;
-/** In shares by network: a client, or a proxy in front, has 4,096 of them (reliability.md R3). */
+/** In shares by network: a client, or a proxy in front, has 4,096 of them. */
 export const CONNECTIONS_MAX = 8_192;
 /**
  * After an early answer, such as a 413, what the client still sends is read and dropped for this
@@ -123,7 +123,7 @@ export const TUNNEL_LINGER_MS = 30_000;
 export const TUNNEL_GOODBYE_MS = 2_000;
 /** In bytes: what a client may say before its upgrade is answered. Ours: no known one does. */
 export const TUNNEL_EARLY_MAX_BYTES = 64 * 1024;
-/** A drain ends the requests in flight after this. Source: core.md 3. */
+/** A drain ends the requests in flight after this. Source: proto/spec/rest.md 5. */
 export const DRAIN_MAX_MS = 25_000;
 
 export type GatewayConfig = {

@@ -40,10 +40,7 @@ import { isWebSocket, openTunnels } from './sessions/websocket-proxy.ts';
 import { startDispatcher } from './webhooks/sender-supervisor.ts';
 import { openGuard, type Resolve } from './webhooks/ssrf-guard.ts';
 
-/**
- * A kept-alive connection whose request was in flight would hold close() for keepAliveTimeout + 1 s
- * (house.md 5).
- */
+/** A kept-alive connection with a request in flight holds close() for keepAliveTimeout + 1 s. */
 const CLOSE_IDLE_MS = 100;
 /**
  * In milliseconds: so long each request is answered 503 on a connection that ends with it, before

@@ -2,7 +2,7 @@
  * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that
  * aborts when the client leaves. Whether the key is good is core's to say; a request that fails
  * here before core was asked has its key checked first, so that a stranger learns nothing but 401
- * (spec/errors.md rule 5). So has one whose body is large, before it is read.
+ * (proto/spec/errors.md 5). So has one whose body is large, before it is read.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -14,10 +14,7 @@ import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from '../config.ts';
 
-/**
- * X-BB-API-Key is what clients published for the reference interface send. Source: reference.md
- * 3.1.
- */
+/** X-BB-API-Key is what published clients send. Source: proto/spec/rest.md 1. */
 const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
 /** RFC 6750 2.1; core takes it in the metadata `authorization`. */
 const BEARER = /^Bearer[ \t]+(\S+)[ \t]*$/i;

@@ -1,7 +1,7 @@
 /**
  * Reads a JSON body: bounded in bytes, time and depth; refuses what would change on its way through
  * us. An empty body is `{}` whatever its content type, because published clients send
- * `application/json` with length 0 (reference.md 3.2).
+ * `application/json` with length 0 (proto/spec/rest.md 3).
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault } from '../../proto/rpc/errors.ts';
@@ -50,8 +50,8 @@ export function parseJson(bytes: Uint8Array): Json {
 }
 
 /**
- * Refuses a body that says it is too large before anything else is looked at (spec/errors.md rule
- * 5).
+ * Refuses a body that says it is too large before anything else is looked at
+ * (proto/spec/errors.md 5).
  */
 export function checkDeclaredSize(request: IncomingMessage, maxBytes: number): void {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);

@@ -10,8 +10,8 @@ import type { Log } from '../../proto/common/log.ts';
 import { asFault, type Facts, Fault } from '../../proto/rpc/errors.ts';
 
 /**
- * What every answer carries: nothing of ours is cached, sniffed or framed. Source: reliability.md
- * R7.3 (API8).
+ * What every answer carries: nothing of ours is cached, sniffed or framed. Source:
+ * proto/spec/rest.md 6.
  */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -19,11 +19,13 @@ export const SECURITY_HEADERS = {
 } as const;
 
 /**
- * Statuses that the published SDK tries again unless `x-should-retry` says no. Source: reference.md
- * 3.2.
+ * Statuses that the published SDK tries again unless `x-should-retry` says no. Source:
+ * proto/spec/rest.md 3.
  */
 const RETRIED_BY_CLIENTS = (status: number) => status === 408 || status === 409 || status >= 429;
-/** In seconds: published clients obey without a limit of their own. Source: spec/errors.md. */
+/**
+ * In seconds: published clients obey without a limit of their own. Source: proto/spec/rest.md 3.
+ */
 const RETRY_AFTER_MAX_S = 60;
 /**
  * How long a connection that was answered after malformed HTTP may still send before it is cut.
@@ -61,7 +63,9 @@ export function answerOf(fault: Fault, method: string): Answer {
   };
 }
 
-/** What a limit's Fault knows of it. Over gRPC facts arrive as text. Source: reference.md 2.4. */
+/**
+ * What a limit's Fault knows of it. Over gRPC facts arrive as text. Source: proto/spec/rest.md 4.
+ */
 function rateHeaders(facts: Facts, resetS: number): OutgoingHttpHeaders {
   const limit = Number(facts['limit']);
   const left = limit - Number(facts['current']);

@@ -128,7 +128,7 @@ function checkNumber(scalar: ScalarType | undefined, value: Json, path: string):
       return value;
     }
     default:
-      // REST speaks uint32 and double only: 64-bit numbers would print as strings (core.md 1.4).
+      // REST has uint32 and double only: 64-bit numbers would print as strings.
       throw new Error(`${path}: a scalar of type ${scalar} has no place in REST`);
   }
 }

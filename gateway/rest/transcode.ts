@@ -76,7 +76,7 @@ export function transcoder(
 
 /**
  * The key makes a repeat safe: it gives what the first request made, if it made anything. Source:
- * design/reliability.md P6.
+ * proto/spec/errors.md 10.
  */
 function repeatable(error: unknown): unknown {
   if (!(error instanceof Fault)) return error;

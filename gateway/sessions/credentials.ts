@@ -1,6 +1,6 @@
 /**
  * What an address that drives a session presents: the key in it, or the API key in a header. The
- * forms are those of the reference interface (reference.md 4.1): connectUrl itself, and the older
+ * forms are those of proto/spec/sessions.md 4: connectUrl itself, and the older
  * ?apiKey=&sessionId=, of which apiKey alone asks for a new session.
  */
 import type { IncomingMessage } from 'node:http';

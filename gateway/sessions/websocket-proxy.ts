@@ -155,7 +155,7 @@ function viewPath({ searchParams }: URL, place: Place): string {
   return `/view?${keyOf(place)}&${rest}`;
 }
 
-/** Without extensions: compression costs 25 times the CPU (browser.md 2) and is of no use here. */
+/** Without extensions: compression costs 25 times the CPU and is of no use here. */
 function replayOf({ headers }: IncomingMessage, path: string): Buffer {
   const protocol = headers['sec-websocket-protocol'];
   const lines = [

@@ -3,7 +3,7 @@
  * followed. Its clocks are its own:
  * the whole attempt, the answer from the moment that the request has a connection, and the body, of
  * which the beginning is kept. Whatever a hostile endpoint does, it ends within the whole.
- * spec/webhooks.md 3.5.
+ * proto/spec/webhooks.md 5.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -11,7 +11,7 @@ import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.
 import type { Connections, Pools } from './connection-pools.ts';
 import { type Failure, failureOf } from './failures.ts';
 
-/** In milliseconds. Sources: interface.md 6 (15 s), spec/webhooks.md 3.5. */
+/** In milliseconds. Source: proto/spec/webhooks.md 5. */
 export type Budget = { wholeMs: number; answerMs: number; bodyMs: number };
 export const BUDGET: Budget = { wholeMs: 22_000, answerMs: 15_000, bodyMs: 2_000 };
 

@@ -7,11 +7,11 @@ import { createSecureContext, getCACertificates } from 'node:tls';
 import { buildConnector, Pool } from 'undici';
 import type { Guard } from './ssrf-guard.ts';
 
-/** Per webhook: the cap of its deliveries in flight. Source: spec/webhooks.md 3.9. */
+/** Per webhook: the cap of its deliveries in flight. Source: proto/spec/webhooks.md 9. */
 const CONNECTIONS_MAX = 8;
-/** Pools kept, the least recently used goes first. Source: spec/webhooks.md 3.9. */
+/** Pools kept, the least recently used goes first. Source: proto/spec/webhooks.md 9. */
 const POOLS_MAX = 500;
-/** In milliseconds, DNS included. Source: spec/webhooks.md 3.5. */
+/** In milliseconds, DNS included. Source: proto/spec/webhooks.md 5. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
  * Of one address, when there are several. Ours: Node's 250 ms are less than a distant receiver
@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const ATTEMPT_TIMEOUT_MS = 2_000;
 /** In milliseconds: shorter than the usual 5 s of servers, so that we are the side that closes. */
 const KEEP_ALIVE_MS = 4_000;
-/** In bytes, of an answer's headers. Source: spec/webhooks.md 3.5. */
+/** In bytes, of an answer's headers. Source: proto/spec/webhooks.md 5. */
 const HEADERS_MAX_BYTES = 16 * 1024;
 
 export type Connections = {

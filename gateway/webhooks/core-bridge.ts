@@ -9,7 +9,7 @@ import { asFault } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { ToThread } from './messages.ts';
 
-/** In milliseconds. Source: spec/webhooks.md 3.1. */
+/** In milliseconds. Source: proto/spec/webhooks.md 1. */
 const CLAIM_WAIT_MS = 5_000;
 const CALL_TIMEOUT_MS = 10_000;
 

@@ -2,7 +2,7 @@
  * A webhook's name is resolved once before core registers it: one blocked answer refuses it with
  * the words that core has for a blocked URL. A name that does not resolve passes, since DNS may
  * come later; each attempt asks again. Core does no network, so it is asked here.
- * spec/webhooks.md 3.8.3.
+ * proto/spec/webhooks.md 8.
  */
 import { literalAddress } from '../../proto/network/webhook-endpoint.ts';
 import { Fault } from '../../proto/rpc/errors.ts';

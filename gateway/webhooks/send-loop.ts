@@ -12,11 +12,11 @@ import { send, type Wire } from './attempt.ts';
 import type { Claimed } from './messages.ts';
 
 /**
- * Attempts in flight of one sender. Ours: spec/webhooks.md 3.9 has 64, which eight hung endpoints
- * take for themselves. Of bodies it is 5 MiB at most.
+ * Attempts in flight of one sender. Ours: 64 would all be taken by eight hung endpoints
+ * (proto/spec/webhooks.md 9). Of bodies it is 5 MiB at most.
  */
 const IN_FLIGHT_MAX = 256;
-/** Items of one call. Source: spec/webhooks.md 3.1. */
+/** Items of one call. Source: proto/spec/webhooks.md 1. */
 const BATCH_MAX = 64;
 /** Ended and not on record yet: past it core is too slow, and nothing new is begun. Ours. */
 const REPORTS_MAX = 256;
@@ -27,7 +27,9 @@ const REPORTS_MAX = 256;
  */
 const GATHER_MIN = 48;
 const GATHER_MS = 2;
-/** In milliseconds. Core takes the lease back after 45 s anyway. Source: spec/webhooks.md 3.10. */
+/**
+ * In milliseconds. Core takes the lease back after 45 s anyway. Source: proto/spec/webhooks.md 10.
+ */
 const REPORT_KEPT_MS = 60_000;
 /** In milliseconds: the wait between calls that fail, doubling between these. */
 const BACKOFF_MIN_MS = 200;

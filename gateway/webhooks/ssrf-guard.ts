@@ -3,19 +3,19 @@
  * gets no other: a name that changes between check and use finds the check again. One blocked
  * answer blocks the attempt: mixed answers are an attack. Names go to DNS servers only, by c-ares:
  * `dns.lookup` shares a slow pool, in which four silent servers held up every other lookup for over
- * 15 s. /etc/hosts is not asked; localhost alone is known here. spec/webhooks.md 3.8.
+ * 15 s. /etc/hosts is not asked; localhost alone is known here. proto/spec/webhooks.md 8.
  */
 import { promises as dns } from 'node:dns';
 import type { BlockList, LookupFunction } from 'node:net';
 import { isAllowed } from '../../proto/network/public-addresses.ts';
 import { checkEndpoint, isLocalhost } from '../../proto/network/webhook-endpoint.ts';
 
-/** In milliseconds, of one try; and how many. Source: spec/webhooks.md 3.5. */
+/** In milliseconds, of one try; and how many. Source: proto/spec/webhooks.md 5. */
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
 /** In milliseconds, of both tries: c-ares waits longer at the second, and asks each server. */
 const DNS_MAX_MS = DNS_TIMEOUT_MS * DNS_TRIES;
-/** A name with more answers than this is no endpoint. Source: spec/webhooks.md 3.8. */
+/** A name with more answers than this is no endpoint. Source: proto/spec/webhooks.md 8. */
 const ANSWERS_MAX = 16;
 const LOOPBACKS = ['127.0.0.1', '::1'];
 

@@ -1,7 +1,7 @@
 /**
  * POST /v1/functions/builds: the archive streams into BlobService as it arrives; its stream ends
  * well only after the whole form proved good, so a form that is cut off, too large or wrong leaves
- * no blob. Wire facts: reference.md 3.4.
+ * no blob. Wire facts: proto/spec/functions.md 2.
  */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';

@@ -1,7 +1,7 @@
 /**
  * The bytes of downloads: GET /v1/downloads/{id} gives those of one where Accept asks for them and
  * what is known of it otherwise; GET /v1/sessions/{id}/downloads gives all of a session as one zip,
- * which is made as it is read. Wire facts: reference.md 1.2 and 1.3.
+ * which is made as it is read. Wire facts: proto/spec/sessions.md 9.
  */
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -24,7 +24,7 @@ import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
 
 export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
 export const DOWNLOADS_ROUTE = '/v1/sessions/:id/downloads';
-/** Of a list. Source: reference.md 1.3. */
+/** Of a list. Source: proto/spec/rest.md 2. */
 const PAGE = 100;
 /** Files of one zip. Ours: a session has at most 1,000 (runner/sessions/downloads.ts). */
 const FILES_MAX = 10_000;

@@ -1,6 +1,6 @@
 /**
  * POST /v1/extensions: a browser extension as a zip, which streams into BlobService as it arrives;
- * core then looks at it, and says what is wrong. Wire facts: reference.md 1.4.
+ * core then looks at it, and says what is wrong. Wire facts: proto/spec/sessions.md 9.
  */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';

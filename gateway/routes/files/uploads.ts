@@ -1,7 +1,7 @@
 /**
  * POST /v1/sessions/{id}/uploads: a file for the pages of a running session, streamed to its runner
  * as it arrives. The answer comes when a page can read it, at the path that it tells. Wire facts:
- * reference.md 1.2.
+ * proto/spec/sessions.md 9.
  */
 import { Readable } from 'node:stream';
 import type { RouterMiddleware } from '@koa/router';
@@ -19,7 +19,7 @@ import type { EnterUpload } from './upload-limits.ts';
 
 export const UPLOADS_ROUTE = '/v1/sessions/:id/uploads';
 const UPLOADS = /^\/v1\/sessions\/[^/]+\/uploads$/;
-/** Where pages find it. Source: reference.md 1.2. */
+/** Where pages find it. Source: proto/spec/sessions.md 9. */
 const PLACE = '/tmp/.uploads';
 
 /** Whether the request brings a file for a session, which has limits of its own. */

@@ -76,7 +76,7 @@ export function addDiscovery(
     });
   };
   for (const base of DISCOVERY_BASES) {
-    // Playwright asks with a slash at the end. Source: reference.md 3.9
+    // Playwright asks with a slash at the end. Source: proto/spec/sessions.md 4
     router.get([`${base}/json/version`, `${base}/json/version/`], version);
     router.get([`${base}/json`, `${base}/json/list`], list);
     router.put(`${base}/json/new`, open);

@@ -1,6 +1,6 @@
 /**
  * GET /v1/sessions/{id}/logs: a session's whole protocol log as one JSON array, which is read from
- * core a stretch at a time as fast as the client takes it. interface.md 4.3.
+ * core a stretch at a time as fast as the client takes it. proto/spec/sessions.md 7.
  */
 import { Readable } from 'node:stream';
 import type { FileRegistry } from '@bufbuild/protobuf';

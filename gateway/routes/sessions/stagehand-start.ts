@@ -1,7 +1,7 @@
 /**
  * POST /v1/sessions/start: what Stagehand 3 asks before anything else. It makes the session, or
  * takes the one that is named, and says that no model of ours will act in it: Stagehand then runs
- * its own code in that session. Wire facts: reference.md 3.8.
+ * its own code in that session. Wire facts: proto/spec/sessions.md 10.
  */
 import { type FileRegistry, fromJson, toBinary } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';

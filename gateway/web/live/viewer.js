@@ -10,7 +10,7 @@ import { watchKeyboard } from './keyboard.js';
 import { watchPointer } from './pointer.js';
 import { openScreen } from './screen.js';
 
-/** Source: reference.md 4.3. */
+/** Source: proto/spec/sessions.md 6. */
 const GONE = 'browserbase-disconnected';
 const NOTICE_MS = 5_000;
 
