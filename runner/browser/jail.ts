@@ -43,7 +43,7 @@ const FILE_MAX_BYTES = 2 * 1024 ** 3;
 const PROCESSES_MAX = 4096;
 const FILES_MAX = 8192;
 const LIMITS = { files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX };
-/** Source: browser.md 4.2. */
+/** Of an encoder, so that it delays no session. */
 const BACKGROUND_NICE = 10;
 /** Below, Chrome's shared memory does not fit. */
 const SHM_MIN_BYTES = 256 << 20;

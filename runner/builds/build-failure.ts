@@ -3,7 +3,7 @@
  * cause by run-build.ts.
  */
 
-/** The codes of Build.Cause. Source: reference.md 2.4, functions.proto. */
+/** The codes of Build.Cause. Source: proto/spec/functions.md 4, functions.proto. */
 export type CauseCode =
   | 'NO_MANIFESTS_FOUND'
   | 'TOO_MANY_MANIFESTS'

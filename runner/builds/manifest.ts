@@ -6,16 +6,19 @@
 import type { CompleteBuildRequest_Manifest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { BuildFailure } from './build-failure.ts';
 
-/** Of one function: name, sessionConfig and schema as JSON, in bytes. Source: reference.md 2.4. */
+/**
+ * Of one function: name, sessionConfig and schema as JSON, in bytes. Source:
+ * proto/spec/functions.md 3.
+ */
 const MANIFEST_MAX_BYTES = 64 * 1024;
-/** Functions of one build. Source: reference.md 2.4. */
+/** Functions of one build. Source: proto/spec/functions.md 3. */
 const MANIFESTS_MAX = 10;
 const NAME_MAX_CHARACTERS = 128;
 const NAME_FORBIDDEN = /[/\p{Cc}]/u;
-/** In seconds. Source: reference.md 2.4. */
+/** In seconds. Source: proto/spec/functions.md 3. */
 const TIMEOUT_MIN_S = 60;
 const TIMEOUT_MAX_S = 900;
-/** What a function may not choose for its sessions. Source: reference.md 1.5. */
+/** What a function may not choose for its sessions. Source: proto/spec/functions.md 3. */
 const SESSION_KEYS_REFUSED = [
   'keepAlive',
   'region',

@@ -24,7 +24,7 @@ import { CliError } from './config.ts';
 
 /** WebSocket close code. */
 const NORMAL = 1000;
-/** What the reference's local server calls where it runs. Source: reference.md 3.6. */
+/** The region that local servers report. Source: proto/spec/functions.md 9. */
 const REGION = 'local';
 /** Not of a service's: it counts threads and spares for one developer. */
 const SIZES = {

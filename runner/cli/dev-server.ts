@@ -1,6 +1,6 @@
 /**
  * The local server of `tabern dev`: functions by name, one at a time, answered with their result.
- * Routes and answers are the reference's (reference.md 3.6), but for its openness to web pages: a
+ * Routes and answers are those of proto/spec/functions.md 9, but for its openness to web pages: a
  * page of another site gets nothing, and only JSON runs a function.
  */
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { foreignRequest } from '../../proto/network/local-requests.ts';
 import { CliError } from './config.ts';
 
-/** In bytes. Source: reference.md 2.4, where the service refuses more. */
+/** In bytes. Source: proto/spec/functions.md 5, where the service refuses more. */
 const PARAMS_MAX_BYTES = 64 * 1024;
 /** In bytes. Ours: params, and the context that other tools send along. */
 const BODY_MAX_BYTES = 2 * PARAMS_MAX_BYTES;

@@ -20,11 +20,11 @@ import { type DevOutcome, openDevServer } from './dev-server.ts';
 import { entryOf } from './publish.ts';
 import { watchSources } from './watch.ts';
 
-/** Source: reference.md 3.6. */
+/** Source: proto/spec/functions.md 9. */
 const HOST_DEFAULT = '127.0.0.1';
 const PORT_DEFAULT = 14_113;
 const PORT_MAX = 65_535;
-/** In seconds. Source: reference.md 2.4. */
+/** In seconds. Source: proto/spec/functions.md 5. */
 const TIMEOUT_DEFAULT_S = 900;
 
 type Config = SessionParams & { timeout?: number };

@@ -6,7 +6,7 @@ import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Source: reference.md 1.5. */
+/** Source: proto/spec/rest.md 2. */
 const PAGE = 100;
 /** In seconds: the answer comes with the end, or by then. Ours: below what proxies cut. */
 const WAIT_S = 20;

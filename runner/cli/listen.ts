@@ -13,7 +13,7 @@ import { type Cli, type Options, runCli } from './config.ts';
 
 /** In seconds. Source: core/webhooks/listeners.ts. */
 const WAIT_S = 25;
-/** In milliseconds: as a webhook's receiver has. Source: interface.md 6. */
+/** In milliseconds: as a webhook's receiver has. Source: proto/spec/webhooks.md 5. */
 const FORWARD_TIMEOUT_MS = 15_000;
 /** In milliseconds: between two looks for a service that is away. Ours. */
 const AWAY_MAX_MS = 5_000;

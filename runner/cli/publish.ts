@@ -9,7 +9,7 @@ import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 import { ignored } from './ignore.ts';
 
-/** In bytes. Source: reference.md 2.4; the service refuses more. */
+/** In bytes. Source: proto/spec/functions.md 2; the service refuses more. */
 const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 const EXTENSIONS = /\.[cm]?[jt]s$/;
 

@@ -5,7 +5,7 @@ import { type CacheOptions, openBlobCache } from '../common/blob-cache.ts';
 
 /** Ours: a bundle of 32 MiB over a slow link. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
-/** Source: design/core.md (BUNDLE of BlobService). */
+/** Source: BUNDLE of blobs.proto. */
 const BUNDLE_MAX_BYTES = 32 << 20;
 
 export type Bundle = { path: string; sha256: string };

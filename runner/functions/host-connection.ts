@@ -25,7 +25,7 @@ import type { Broker } from './browser-broker.ts';
 import { type Bundle, putBundle } from './bundle-cache.ts';
 import { readHostFrame } from './host-frames.ts';
 
-/** From the abort of a run, or from its outcome, to the end of its host. Source: sandbox.md 3. */
+/** From the abort of a run, or from its outcome, to the end of its host. */
 const KILL_AFTER_MS = 1_000;
 /**
  * Of memory in use at the end of a run: who has so much takes no more runs. Ours: one that came to

@@ -14,7 +14,7 @@ import { MEMORY_MAX_BYTES, startHost } from './host-process.ts';
 import type { Outlet } from './host-sockets.ts';
 import type { Runtime } from './runtime.ts';
 
-/** As many as a host has threads. Source: design/sandbox.md 3. */
+/** As many as a host has threads (runner/host/threads.ts). */
 const RUNS_MAX = 4;
 /**
  * Ours, of a project: threads that run on when their runs are over, in hosts that have other runs

@@ -22,7 +22,7 @@ import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load needs tens of seconds. */
 const START_TIMEOUT_MS = 60_000;
-/** Of what the process itself printed; for reports of a crash. Source: design/sandbox.md 3. */
+/** Of what the process itself printed; for reports of a crash. */
 const TAIL_BYTES = 20 * 1024;
 /**
  * Of memory in use, threads and all. Ours: below it are four full heaps; what one process may

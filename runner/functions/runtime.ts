@@ -103,9 +103,9 @@ async function deno(program: string): Promise<Runtime> {
 }
 
 /**
- * Source: design/sandbox.md 6. Where the jail has a network of its own, nothing but the two ways of
- * the host lead out of it, and Deno asks its leave by the name that a fetch asks for, which only
- * the outlet can judge: there it has leave for all.
+ * Where the jail has a network of its own, only the two ways of the host lead out of it. Deno
+ * checks the name that a fetch asks for, which only the egress can judge: there every name is
+ * allowed.
  */
 function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Leave): string[] {
   const net = [`127.0.0.1:${cdpPort}`, ...sockets.map((path) => `unix:${path}`)];

@@ -7,7 +7,7 @@ import { inspect, types } from 'node:util';
 import { cutToBytes } from './console.ts';
 import { ERROR_TEXT_MAX_BYTES, type ErrorText } from './messages.ts';
 
-/** In bytes of JSON. Source: spec/reference.md 2.4. */
+/** In bytes of JSON. Source: proto/spec/functions.md 5. */
 export const RESULT_MAX_BYTES = 6 * 1024 * 1024;
 /** Taken before a tenant's code can replace it. */
 const toJson = JSON.stringify;

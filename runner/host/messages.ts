@@ -12,7 +12,7 @@ export const FROM_HOST_MAX_BYTES = 8 * 1024 * 1024;
 export const TO_HOST_MAX_BYTES = 1024 * 1024;
 /** Lines of one log frame. Ours. */
 export const LOG_LINES_MAX = 1_000;
-/** Of one line, in bytes of UTF-8. Source: design/sandbox.md 3. */
+/** Of one line, in bytes of UTF-8. Ours. */
 export const LINE_MAX_BYTES = 64 * 1024;
 /** Of an error's name, message and stack, each, in bytes of UTF-8. Ours. */
 export const ERROR_TEXT_MAX_BYTES = 16 * 1024;

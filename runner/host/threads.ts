@@ -14,17 +14,14 @@ import { fileURLToPath } from 'node:url';
 import { Piscina, queueOptionsSymbol as queueOptions } from 'piscina';
 import type { Isolation, Task } from './worker.ts';
 
-/**
- * Ours: a handler waits for its browser most of the time, so more threads than cores pay. Source:
- * sandbox.md 3.
- */
+/** Ours: a handler waits for its browser most of the time, so more threads than cores pay. */
 export const THREADS_MAX = 4;
-/** One that runs, one that waits. Source: sandbox.md 3. */
+/** One that runs, one that waits. */
 const THREADS_MIN_FRESH = 2;
 const IDLE_TIMEOUT_MS = 60_000;
 /**
- * In MiB, per thread. codeRange: an isolate maps 528 MiB of it unasked, which RLIMIT_DATA counts.
- * Source: sandbox.md 8.
+ * In MiB, per thread. codeRange: an isolate maps 528 MiB of it unasked, which RLIMIT_DATA counts
+ * (measured on Node 24).
  */
 const RESOURCE_LIMITS = {
   maxOldGenerationSizeMb: 256,

@@ -20,7 +20,7 @@ import { isHeapSpent, watchHeap } from './heap.ts';
 import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
 import { type ErrorText, type LogLine, NO_REGISTRY } from './messages.ts';
 
-/** Ours: sockets that a driver closes take a few turns to go. Source: design/sandbox.md 3. */
+/** Ours: sockets that a driver closes take a few turns to go. */
 const SETTLE_MS = 100;
 const SETTLE_STEP_MS = 5;
 /** Ours: ten times what a build may define. */

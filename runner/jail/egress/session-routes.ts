@@ -1,7 +1,8 @@
 /**
  * The `proxies` of a session's creator as routes: each entry names hosts by a pattern and the way
  * they take; the first that matches wins. A managed proxy that this machine has not is a warning,
- * never an error: the session leaves straight then, and says so. Pure. Source: reference.md 1.2.1.
+ * never an error: the session leaves straight then, and says so. Pure. Source:
+ * proto/spec/sessions.md 1.
  */
 import { type Upstream, upstreamOf } from '../../../proto/network/session-proxies.ts';
 import type { SessionPatterns } from './patterns.ts';

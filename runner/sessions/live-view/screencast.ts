@@ -9,7 +9,7 @@
 import type { Pipe } from '../../browser/cdp/pipe.ts';
 import { type Attached, attach, type TargetSession } from '../../browser/cdp/target-session.ts';
 
-/** Ours: beyond 15 a second, Chrome's work grows and people see no difference. browser.md 5. */
+/** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
 /** While the page is between two processes. Ours: nobody waits longer for a page. */
 const PATIENT = { patienceMs: 30_000 };

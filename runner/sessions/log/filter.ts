@@ -10,7 +10,9 @@ export const BODY_MAX_BYTES = 64 << 10;
 /** How much of a longer message is kept. */
 const HEAD_BYTES = 1 << 10;
 
-/** What the log is about: which page did what, and what went wrong there. reference.md 4.4. */
+/**
+ * What the log is about: which page did what, and what went wrong there. proto/spec/sessions.md 7.
+ */
 const KEPT_DOMAINS: ReadonlySet<string> = new Set(['Page', 'Target', 'Inspector']);
 const KEPT: ReadonlySet<string> = new Set([
   'Browser.downloadWillBegin',

@@ -18,7 +18,7 @@ import type { OpenPart } from '../session.ts';
 import { lineOf } from './format.ts';
 import { type Entry, openTap } from './recorder.ts';
 
-/** Entries of a chunk, and bytes of their messages. Source: browser.md 2.2. */
+/** Entries of a chunk, and bytes of their messages. Ours: one row of the store each. */
 const CHUNK_MAX = 500;
 const CHUNK_MAX_BYTES = 256 << 10;
 /** Ours: an entry is readable about so long after it happened. */

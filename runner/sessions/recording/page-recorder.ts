@@ -24,7 +24,7 @@ import type { CallOptions, TargetSession } from '../../browser/cdp/target-sessio
 const SIDE_MAX = 1280;
 /** Of JPEG. Ours: text stays readable, and a picture of 1280 by 800 has 30 to 100 KB. */
 const QUALITY = 60;
-/** Source: browser.md 4.1, as the next three. */
+/** This and the next three: runner/browser/README.md, "A page that draws without end". */
 const FRAME_MS = 100;
 const WINDOW_MS = 2_000;
 const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;

@@ -10,9 +10,9 @@ import { type Picture, type Recorder, startRecorder } from './page-recorder.ts';
 import type { Spool } from './spool.ts';
 import type { Recipient, Recordings, Track } from './uploader.ts';
 
-/** Source: reference.md 4.5. */
+/** Source: proto/spec/sessions.md 8. */
 const PAGES_MAX = 10;
-/** Source: browser.md 4.2. */
+/** Ours: an end of a session then has at most so much left to encode. */
 const SEGMENT_MS = 30_000;
 /** In bytes of pictures. Ours: the encoder takes them in two seconds, and gives one blob. */
 const SEGMENT_BYTES = 32 << 20;
