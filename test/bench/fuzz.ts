@@ -1,5 +1,5 @@
 /**
- * `node test/bench/fuzz.ts [count]`: what hostile clients cost others (reliability.md Z1 and Z4). A
+ * `node test/bench/fuzz.ts [count]`: what hostile clients cost others. A
  * good request asked without pause, and how late the loop of the service is: while nobody else is
  * there, beside so many wild requests for each operation (20 unless told), and beside thousands of
  * sockets that are slow. Read the ratios.

@@ -1,7 +1,7 @@
 /**
  * A disk that can lose its power: ext4 on a file, mounted by a loop device. The shutdown that the
  * file system offers for this purpose drops whatever is not on the disk yet, its journal included.
- * Needs root and loop devices: reliability.md R3.
+ * Needs root and loop devices.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * Judges the database file of a stopped service: what was acknowledged is there, each invocation
- * ended once, with its session, its event and its deliveries (reliability.md R5: H1, H5, H6, H7).
+ * ended once, with its session, its event and its deliveries.
  * Reads only; one line for each thing that is wrong.
  */
 import { join } from 'node:path';
@@ -104,7 +104,7 @@ function wrongDeliveries(db: Database.Database, mayWait: boolean): string[] {
     .map(({ id, type, state }) => `${type} of ${id}: its delivery is ${state ?? 'missing'}`);
 }
 
-/** Whether the next attempt is due when the last failure says. Source: spec/webhooks.md 3.6. */
+/** Whether the next attempt is due when the last failure says. Source: proto/spec/webhooks.md 6. */
 function isScheduled({ state, tries, due, failedAt }: DeliveryRow): boolean {
   const delay = DELAYS_MS[tries - 1];
   if (state !== 'pending' || delay === undefined || failedAt === null) return false;

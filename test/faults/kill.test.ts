@@ -1,6 +1,6 @@
 /**
- * kill -9 of the service and of the runner, in turn, at random moments under load (reliability.md
- * F1, F3). No acknowledged invocation is lost, each ends once with its event and its delivery, and
+ * kill -9 of the service and of the runner, in turn, at random moments under load.
+ * No acknowledged invocation is lost, each ends once with its event and its delivery, and
  * nothing is left behind. The seed of the moments is printed with a failure: TABERN_TEST_SEED.
  */
 import { suite } from 'uvu';

@@ -8,7 +8,7 @@ import type { Load } from './load.ts';
  * A kill comes this long after the service or the runner is ready: in every phase of an invocation.
  */
 const KILL_AFTER_MS = { min: 60, max: 1_200 };
-/** What a killed process leaves is gone within 15 s (reliability.md F3): here three times that. */
+/** What a killed process leaves is gone within 15 s: here three times that. */
 const GONE_MS = 45_000;
 
 export type Seeded = { (): number; seed: number };

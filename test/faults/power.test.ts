@@ -1,6 +1,6 @@
 /**
  * power-loss: what was acknowledged is on the disk, and each invocation that is there has its event
- * and its delivery. `synchronous=NORMAL` lost 1,230 of these in 20 rounds (reliability.md R3).
+ * and its delivery. `synchronous=NORMAL` lost 1,230 of these in 20 rounds (measured).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** A core with nothing to do asks its database nothing: spec/webhooks.md 3.13, no-wake-storm. */
+/** A core with nothing to do asks its database nothing: no wake storm. */
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -31,7 +31,7 @@ const countOf = (asked: readonly string[]) => {
   return counts;
 };
 
-/** Made at the first start, one after the other. Source: design/core.md 2.5. */
+/** Made at the first start, one after the other. Source: core/contexts/key-pool.ts. */
 const KEYS_AHEAD = 16;
 
 idle('no-wake-storm: with a runner and a sender that wait, only the sweep asks', async () => {

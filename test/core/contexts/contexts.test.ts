@@ -1,4 +1,4 @@
-/** Contexts: interface.md 2.1 and 4.1. */
+/** Contexts: proto/spec/contexts.md 1, 2. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';

@@ -1,6 +1,6 @@
 /**
- * The five days: the nine scenarios of spec/webhooks.md 3.7, each attempt on the schedule of a real
- * delivery.
+ * The five days: the nine scenarios of proto/spec/webhooks.md 7, each attempt on the schedule of a
+ * real delivery.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

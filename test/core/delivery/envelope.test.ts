@@ -1,4 +1,4 @@
-/** The body of a delivery: spec/webhooks.md 3.2. */
+/** The body of a delivery: proto/spec/webhooks.md 2. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {

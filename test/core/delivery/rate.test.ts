@@ -1,4 +1,4 @@
-/** How fast one endpoint is sent to: spec/webhooks.md 3.9. */
+/** How fast one endpoint is sent to: proto/spec/webhooks.md 9. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {

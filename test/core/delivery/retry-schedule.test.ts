@@ -1,4 +1,4 @@
-/** The schedule: spec/webhooks.md 3.6. */
+/** The schedule: proto/spec/webhooks.md 6. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DELAYS_MS, delayMs, jitterOf, TRIES_MAX } from '../../../core/delivery/retry-schedule.ts';

@@ -1,4 +1,4 @@
-/** Room on the disk: reliability.md R3, rule 4. */
+/** Room on the disk: the reserve of core/README.md. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';

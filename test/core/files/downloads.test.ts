@@ -1,4 +1,7 @@
-/** Downloads: added under a lease, listed by filter, gone when deleted or old. reference.md 1.3. */
+/**
+ * Downloads: added under a lease, listed by filter, gone when deleted or old.
+ * proto/spec/sessions.md 9.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';

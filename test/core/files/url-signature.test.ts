@@ -1,5 +1,5 @@
 /**
- * Signed URLs: reliability.md S3. The same over HTTP:
+ * Signed URLs: proto/spec/rest.md 6. The same over HTTP:
  * test/gateway/routes/files/context-upload.test.ts.
  */
 import { createHmac } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** The scheduler's clock: spec/webhooks.md 3.10. */
+/** The scheduler's clock: proto/spec/webhooks.md 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealerOf } from '../../../core/common/sealer.ts';

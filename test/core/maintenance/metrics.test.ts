@@ -1,4 +1,4 @@
-/** Core's metrics: true counts, names as spec/webhooks.md 3.12 has them, and nobody's name. */
+/** Core's metrics: true counts, names as proto/spec/webhooks.md 12 has them, and nobody's name. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openMetrics, textOf } from '../../../proto/common/metrics.ts';

@@ -1,4 +1,4 @@
-/** What is thrown away with time: spec/webhooks.md 3.9, 3.10. */
+/** What is thrown away with time: proto/spec/webhooks.md 9, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { clean } from '../../../core/maintenance/retention.ts';

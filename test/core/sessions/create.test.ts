@@ -1,4 +1,4 @@
-/** What a session may be created with. reference.md 1.2.1. */
+/** What a session may be created with. proto/spec/sessions.md 1. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';

@@ -1,4 +1,4 @@
-/** How attempts end: spec/webhooks.md 3.4 to 3.7, 3.10. */
+/** How attempts end: proto/spec/webhooks.md 4 to 7, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';

@@ -1,4 +1,4 @@
-/** A backlog at one endpoint costs a claim nothing: spec/webhooks.md 3.3. */
+/** A backlog at one endpoint costs a claim nothing: proto/spec/webhooks.md 3. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DUE, PENDING } from '../../../core/store/sqlite/webhooks/claims.ts';

@@ -1,4 +1,4 @@
-/** The outbox and the claim: spec/webhooks.md 3.1, 3.2, 3.9. */
+/** The outbox and the claim: proto/spec/webhooks.md 1, 2, 9. */
 
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';

@@ -1,6 +1,6 @@
 /**
  * Each of the seven events is written once per transition, whatever is repeated, lost or started
- * anew in between: reference.md 2.2, spec/webhooks.md 3.2.
+ * anew in between: proto/spec/webhooks.md 2, 11.
  */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';

@@ -1,5 +1,5 @@
 /**
- * The nine scenarios of spec/webhooks.md 3.7, each lived through by the whole engine on a clock
+ * The nine scenarios of proto/spec/webhooks.md 7, each lived through by the whole engine on a clock
  * that is moved: outbox, claims, schedule, breaker, rule. test/core/delivery/disable.test.ts has
  * the rule alone, to the millisecond.
  */

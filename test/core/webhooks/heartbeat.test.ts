@@ -1,4 +1,4 @@
-/** Our own downtime is not held against an endpoint: spec/webhooks.md 3.7. */
+/** Our own downtime is not held against an endpoint: proto/spec/webhooks.md 7. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';

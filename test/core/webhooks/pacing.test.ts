@@ -1,4 +1,4 @@
-/** What a claim holds back, and what else it says: spec/webhooks.md 3.9, 3.10. */
+/** What a claim holds back, and what else it says: proto/spec/webhooks.md 9, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';

@@ -1,4 +1,4 @@
-/** What people ask to be sent: spec/webhooks.md 3.4, 3.7, 3.10. */
+/** What people ask to be sent: proto/spec/webhooks.md 4, 7, 10. */
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,4 +1,4 @@
-/** Webhooks: interface.md 2.7, 4.7, 4.8; reference.md 1.6; spec/webhooks.md 3.10. */
+/** Webhooks: proto/spec/webhooks.md 8, 10, 11. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';

@@ -1,5 +1,5 @@
 /**
- * Z1 of reliability.md: 200 wild requests for each operation of the published description, before a
+ * 200 wild requests for each operation of the published description, before a
  * whole core in a process of its own. No answer is a failure of ours, each is as described, a good
  * request beside them is answered, and memory stays. TABERN_FUZZ_SEED draws others than the usual
  * ones. How late the loop and the good requests were is told by test/bench/fuzz.ts.

@@ -1,5 +1,5 @@
 /**
- * Z4 of reliability.md with the times of a service as it is: thousands of clients that send a byte
+ * Slow clients, with the times of a service as it is: thousands of clients that send a byte
  * a second are closed in time, while a good request is answered. The bounds are generous, as
  * machines are shared: node's own times are beyond each. How late the good requests were is told by
  * test/bench/fuzz.ts.
@@ -16,9 +16,9 @@ const test = suite('gateway/fuzz/slow');
 const HEADERS = 2_000;
 const BODIES = 500;
 const DRIP_MS = 1_000;
-/** 12 s by reliability.md; with node's own checks, 40 s. */
+/** 12 s on a machine at rest; with node's own checks, 40 s. */
 const HEADERS_MAX_MS = 30_000;
-/** 32 s by reliability.md, and 5 s for who speaks on; with node's own times, 300 s. */
+/** 32 s on a machine at rest, and 5 s for who speaks on; with node's own times, 300 s. */
 const BODIES_MAX_MS = 90_000;
 
 test('slow headers and slow bodies are closed in time', async () => {

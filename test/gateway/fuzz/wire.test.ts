@@ -1,4 +1,4 @@
-/** Z2 to Z4 of reliability.md: what HTTP, JSON and time can do to a listener. */
+/** What HTTP, JSON and time can do to a listener. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
 /**
- * The tenant matrix (reliability.md R7.1), made from the published description: each operation,
+ * The tenant matrix (proto/spec/rest.md 6), made from the published description: each operation,
  * with an object of one's own, of another project, deleted, missing, malformed; with a good key,
  * another's, a revoked one, none, two. What is another's looks in everything like what is not
  * there.

@@ -1,4 +1,4 @@
-/** One attempt against a real TLS receiver on loopback: spec/webhooks.md 3.5. */
+/** One attempt against a real TLS receiver on loopback: proto/spec/webhooks.md 5. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { retryAfterOf } from '../../../gateway/webhooks/attempt.ts';

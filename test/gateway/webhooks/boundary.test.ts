@@ -1,4 +1,6 @@
-/** 15s-boundary: interface.md 6 with the real clocks. A file of its own: it takes 16 s. */
+/**
+ * 15s-boundary: proto/spec/webhooks.md 5 with the real clocks. A file of its own: it takes 16 s.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -75,7 +75,7 @@ const KINDS: [name: string, behave: Behaviour, outcome: string, error: RegExp][]
     'OK',
     /^$/,
   ],
-  // spec/webhooks.md 3.10 counts it.
+  // proto/spec/webhooks.md 10 counts it.
   ['an answer before the request', (socket) => void socket.write(EMPTY), 'OK', /^$/],
   [
     'an answer before the body is read',

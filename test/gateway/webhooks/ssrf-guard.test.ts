@@ -1,4 +1,4 @@
-/** What the sender may connect to: spec/webhooks.md 3.8. The DNS answers are scripted. */
+/** What the sender may connect to: proto/spec/webhooks.md 8. The DNS answers are scripted. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { BlockedAddress, openGuard, UnresolvedName } from '../../../gateway/webhooks/ssrf-guard.ts';

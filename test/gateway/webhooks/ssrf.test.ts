@@ -1,6 +1,6 @@
 /**
- * What a tenant's URL may not reach: spec/webhooks.md 3.8, tried on a real receiver that must see
- * nothing. The names are answered by a DNS server of the test.
+ * What a tenant's URL may not reach: proto/spec/webhooks.md 8, tried on a real receiver that must
+ * see nothing. The names are answered by a DNS server of the test.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,7 +1,7 @@
 /**
  * Secrets that are marked go through the main job at log level trace, and are looked for where they
  * must not be: in what the service prints, in its files as plain text, and in what other processes
- * of this machine could read (reliability.md S1).
+ * of this machine could read (proto/spec/rest.md 6).
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

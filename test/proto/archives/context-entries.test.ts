@@ -1,4 +1,6 @@
-/** What a profile may hold: each thing that it may not is the one error. reliability.md Z8. */
+/**
+ * What a profile may hold: each thing that it may not is the one error. proto/spec/contexts.md 4.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PROFILE_LIMITS } from '../../../proto/archives/context-entries.ts';

@@ -1,6 +1,6 @@
 /**
  * The stored form of contexts: what was sealed comes back, memory stays flat, and whatever is
- * damaged or not allowed is one error. reliability.md Z8.
+ * damaged or not allowed is one error. proto/spec/contexts.md 4.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';

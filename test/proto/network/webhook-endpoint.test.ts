@@ -1,4 +1,4 @@
-/** Which URLs may be endpoints: spec/webhooks.md 3.8. */
+/** Which URLs may be endpoints: proto/spec/webhooks.md 8. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cidrList } from '../../../proto/network/public-addresses.ts';

@@ -19,7 +19,9 @@ import {
 } from './processes.ts';
 import { endService, startService } from './serve.ts';
 
-/** SIGTERM drains for 30 s at most (reliability.md R3); the rest is for a machine that is busy. */
+/**
+ * SIGTERM drains for 30 s at most (proto/spec/rest.md 5); the rest is for a machine that is busy.
+ */
 const STOP_LIMIT_MS = 60_000;
 /** What a killed service leaves must be gone within this: it is ended by whoever lost it. */
 const GONE_LIMIT_MS = 45_000;

@@ -1,4 +1,4 @@
-/** Damaged and hostile uploads of contexts, on a whole core. reliability.md Z8, S12. */
+/** Damaged and hostile uploads of contexts, on a whole core. proto/spec/contexts.md 4. */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Uploads and downloads of contexts through signed URLs, on a whole core: reliability.md S3. */
+/** Uploads and downloads of contexts through signed URLs, on a whole core: proto/spec/rest.md 6. */
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { suite } from 'uvu';

@@ -1,4 +1,4 @@
-/** Downloads over HTTP: one by its Accept, all of a session as a zip. reference.md 1.2, 1.3. */
+/** Downloads over HTTP: one by its Accept, all of a session as a zip. proto/spec/sessions.md 9. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

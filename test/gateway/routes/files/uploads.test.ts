@@ -1,4 +1,4 @@
-/** Files for a session and extensions over HTTP. reference.md 1.2, 1.4. */
+/** Files for a session and extensions over HTTP. proto/spec/sessions.md 9. */
 import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
