@@ -1,4 +1,4 @@
-/** The local server of `tabern dev`: its routes and answers are the reference's (3.6). */
+/** The local server of `tabern dev`: its routes and answers are proto/spec/functions.md 9. */
 import { type IncomingMessage, request } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
