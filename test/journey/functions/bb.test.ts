@@ -11,7 +11,7 @@ import { startReceiver } from '../../support/servers/receiver.ts';
 import { startSite } from '../../support/servers/site.ts';
 import { boot } from '../../support/service/stack.ts';
 
-const BB = fileURLToPath(new URL('../../node_modules/.bin/bb', import.meta.url));
+const BB = fileURLToPath(new URL('../../../node_modules/.bin/bb', import.meta.url));
 const journey = suite('bb');
 
 journey('publishes, invokes and is told by a signed webhook', async () => {

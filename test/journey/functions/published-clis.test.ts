@@ -18,7 +18,7 @@ import { boot, type Stack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/published-clis');
-const BIN = fileURLToPath(new URL('../../node_modules/.bin', import.meta.url));
+const BIN = fileURLToPath(new URL('../../../node_modules/.bin', import.meta.url));
 
 /** Programs of theirs start through tsx: on a machine that is busy that takes its time. */
 const PATIENCE_MS = 180_000;

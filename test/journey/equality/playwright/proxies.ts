@@ -97,8 +97,11 @@ async function answerAt(browser: Place['browser'], proxy: Proxied, url: string) 
 }
 
 /** Without repetitions and icons: what else a browser tries is its own affair. */
+/** After an error of TLS Chromium looks, in its own time, whether a portal holds the network. */
+const CHROMES_OWN = /\/(?:favicon\.ico|generate_204)$/;
+
 function pagesAsked(proxy: { asked: string[] }): string[] {
-  return [...new Set(proxy.asked)].filter((one) => !one.endsWith('/favicon.ico')).sort();
+  return [...new Set(proxy.asked)].filter((one) => !CHROMES_OWN.test(one)).sort();
 }
 
 function portOf(url: string): number {
