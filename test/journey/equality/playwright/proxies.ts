@@ -96,10 +96,10 @@ async function answerAt(browser: Place['browser'], proxy: Proxied, url: string) 
   return facts;
 }
 
-/** Without repetitions and icons: what else a browser tries is its own affair. */
-/** After an error of TLS Chromium looks, in its own time, whether a portal holds the network. */
+/** Icons; and after an error of TLS Chromium looks whether a portal holds the network. */
 const CHROMES_OWN = /\/(?:favicon\.ico|generate_204)$/;
 
+/** Without repetitions, and without what a browser asks for by itself. */
 function pagesAsked(proxy: { asked: string[] }): string[] {
   return [...new Set(proxy.asked)].filter((one) => !CHROMES_OWN.test(one)).sort();
 }
