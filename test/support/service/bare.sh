@@ -11,7 +11,7 @@
 set -euo pipefail
 
 node=${1:?a version of Node} npm=${2:?a version of npm} step=${3:-start}
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 cache=${BARE_CACHE:-$root/.cache/bare}
 suite=${BARE_SUITE:-bookworm}
 arch=$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
