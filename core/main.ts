@@ -23,7 +23,7 @@ import { DISK_RULE, type DiskRule, openDisk } from './files/disk-space.ts';
 import { startBlobSweep } from './files/orphan-sweep.ts';
 import { startScrub } from './files/scrub.ts';
 import { removeLeft } from './maintenance/backup/create.ts';
-import { type SchedulerClock, schedulerClock, startSteps } from './maintenance/clock.ts';
+import { HELD, type SchedulerClock, schedulerClock, startSteps } from './maintenance/clock.ts';
 import { type Damage, openChecked, openDamage } from './maintenance/damage.ts';
 import { watchCore } from './maintenance/metrics.ts';
 import { openReadiness } from './maintenance/readiness.ts';
@@ -97,20 +97,22 @@ async function start(
   const keyFile = (name: string) => join(dataDir, 'keys', name);
   await using opened = new AsyncDisposableStack();
   const store = await openChecked(config, { onFatal, damage, opened });
-  const { now, steady } = await openClock(config, options.now, { store, log, onFatal, opened });
+  const clock = await openClock(config, options.now, { store, log });
+  const { now, steady, isHeld } = clock;
   await store.recoverWork({ at: now(), leaseMs });
   const sealer = await openSecrets(store, keyFile('master.key'));
   const tokens = openTokens(keyFile);
   const first = openFirstKey(keyFile('first.key'), { sealer, log });
-  const files = await openBlobs(dataDir, { store, log, now, metrics, opened });
+  const files = await openBlobs(dataDir, { store, log, now, isHeld, metrics, opened });
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
-  opened.use(startCleaning(config, { store, files, log, now }));
+  opened.use(startCleaning(config, { store, files, log, now, isHeld }));
   const checks = opened.use(openChecks());
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
+  if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
   const closing = new AbortController();
-  const state = { store, files, sealer, keys, checks, log, now, steady };
+  const state = { store, files, sealer, keys, checks, log, now, steady, isHeld };
   const handlers = allHandlers({
     ...state,
     ...watch,
@@ -166,7 +168,9 @@ async function openBlobs(
   {
     opened,
     ...parts
-  }: Pick<Parts, 'store' | 'log' | 'now' | 'metrics'> & { opened: AsyncDisposableStack },
+  }: Pick<Parts, 'store' | 'log' | 'now' | 'isHeld' | 'metrics'> & {
+    opened: AsyncDisposableStack;
+  },
 ) {
   await removeLeft(dataDir);
   const folder = join(dataDir, 'blobs');
@@ -193,18 +197,17 @@ async function openWatch(
 async function openClock(
   { clockSettleMs: settleMs }: CoreConfig,
   given: CoreOptions['now'],
-  parts: Omit<Parameters<typeof startSteps>[0], 'clock' | 'settleMs' | 'store'> &
-    Pick<Parts, 'store'> & { opened: AsyncDisposableStack },
-): Promise<Pick<SchedulerClock, 'now' | 'steady'>> {
-  if (given !== undefined) return { now: given, steady: given };
-  const written = await parts.store.lastTime();
+  { store, log }: Pick<Parts, 'store' | 'log'>,
+): Promise<SchedulerClock | Pick<SchedulerClock, 'now' | 'steady' | 'isHeld'>> {
+  if (given !== undefined) return { now: given, steady: given, isHeld: () => false };
+  const written = await store.lastTime();
   const behindMs = written - Date.now();
   if (behindMs > CLOCK_BEHIND_MS) {
     const says = "this machine's clock is behind what was written; going on from there";
-    parts.log.warn({ behindMs }, says);
+    log.warn({ behindMs }, says);
   }
   const clock = schedulerClock(written, settleMs);
-  parts.opened.use(startSteps({ ...parts, clock, settleMs }));
+  if (clock.isHeld()) log.warn({ absentMs: -behindMs }, HELD);
   return clock;
 }
 

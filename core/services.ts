@@ -77,6 +77,8 @@ export type Parts = {
   now: () => number;
   /** The same, and never set: for what is kept in memory. */
   steady: () => number;
+  /** While it says so, nothing is thrown away for its age: the clock went far forward. */
+  isHeld: () => boolean;
   leaseMs: number;
   queueMax: number;
   dataDir: string;

@@ -54,6 +54,17 @@ export function idRanges({ before, now }: { before: number; now: number }): IdRa
   ];
 }
 
+/** In milliseconds: ids have the machine's time, which differs from core's by seconds. */
+const DIFFER_MS = 60_000;
+
+/**
+ * For what has a time and an id: it is old when its id says so, too, or cannot know. A clock that
+ * was wrong backwards has made times older than what they are of.
+ */
+export function oldIds({ before, at }: { before: number; at: number }) {
+  return { before, beforeId: idAt(before + DIFFER_MS), aheadId: idAt(at + AHEAD_MIN_MS) };
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function isId(text: string): boolean {

@@ -107,17 +107,21 @@ export async function openBlobFiles(folder: string, log?: Log): Promise<BlobFile
   };
 }
 
-/** Removes old files that `known` does not know; answers how many. */
+/**
+ * Removes old files that `known` does not know; answers how many. One that is being written is its
+ * writer's; what a writer left when it was killed goes at the next start.
+ */
 export async function sweepBlobFiles(
   folder: string,
   options: {
     known: (ids: string[]) => Promise<string[]>;
     remove: (id: string) => Promise<void>;
+    /** The machine's time, as times of files are. */
     now: number;
   },
 ): Promise<number> {
   const { known, remove, now } = options;
-  const names = await readdir(folder);
+  const names = (await readdir(folder)).filter((name) => !name.endsWith(ASIDE));
   let removed = 0;
   for (let from = 0; from < names.length; from += BATCH) {
     const batch = names.slice(from, from + BATCH);

@@ -20,7 +20,11 @@ type Options = {
   files: BlobFiles;
   folder: string;
   log: Log;
+  /** Core's time, and the machine's. */
   now: () => number;
+  wall?: () => number;
+  /** While it says so, nothing is old. */
+  isHeld: () => boolean;
   periodMs?: number;
 };
 
@@ -48,7 +52,9 @@ export async function startBlobSweep(options: Options): Promise<AsyncDisposable>
   };
 }
 
-async function sweepBlobs({ store, files, folder, log, now }: Options): Promise<void> {
+async function sweepBlobs(options: Options): Promise<void> {
+  const { store, files, folder, log, now, wall = Date.now, isHeld } = options;
+  if (isHeld()) return;
   const at = now();
   let unused = 0;
   let ids: string[];
@@ -60,7 +66,7 @@ async function sweepBlobs({ store, files, folder, log, now }: Options): Promise<
   const orphans = await sweepBlobFiles(folder, {
     known: (names) => store.knownBlobs(names),
     remove: files.remove,
-    now: at,
+    now: wall(), // as the times of files
   });
   if (unused + orphans > 0) log.info({ unused, orphans }, 'removed files that nobody names');
 }

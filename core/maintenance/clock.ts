@@ -9,6 +9,7 @@
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 import type { Store } from '../store/types.ts';
 
 /** In milliseconds: how often sleep is looked for; it costs the reading of a file. */
@@ -17,6 +18,10 @@ const LOOK_MS = 1_000;
 export const CLOCK_SETTLE_MS = 600_000;
 /** In milliseconds: less is the coarseness of the clocks. */
 const SLEPT_MIN_MS = 1_000;
+/** In milliseconds: a longer jump forward makes much look old that may not be. */
+const JUMP_MIN_MS = 86_400_000;
+/** In milliseconds: so long a person may set the clock right before anything is thrown away. */
+const HELD_MS = 86_400_000;
 /** In milliseconds: less is not worth a step. */
 const OFF_MIN_MS = 10_000;
 /** A clock before this was never set: of a machine without a battery, before its NTP. */
@@ -41,7 +46,13 @@ export type SchedulerClock = {
   steady: () => number;
   /** Takes the step that is due; whoever asks moves what is stored before anything else is. */
   step: () => Step | undefined;
+  /** What is stored was not moved: as if the step had not been taken; it is due again. */
+  undo: (step: Step) => void;
+  /** For a day after a jump forward by more than a day: nothing is thrown away for its age. */
+  isHeld: () => boolean;
 };
+
+export const HELD = 'the clock went forward by more than a day: nothing is removed for 24 h';
 
 /** Milliseconds since the machine was started, asleep or awake. Nobody can set it. */
 export const sinceBoot = (): number => uptime() * 1_000;
@@ -64,6 +75,8 @@ export function schedulerClock(
   let steppedMs = 0;
   /** The difference, and since when it is the same. */
   let off: { ms: number; since: number } | undefined;
+  const absentMs = floorMs > 0 ? start.at - floorMs : 0;
+  let heldUntil = absentMs > JUMP_MIN_MS ? start.at + HELD_MS : 0;
 
   function steady(): number {
     const current = awake();
@@ -88,25 +101,48 @@ export function schedulerClock(
       if (off === undefined || at - off.since < settleMs) return undefined;
       off = undefined;
       steppedMs += ms;
+      if (ms > JUMP_MIN_MS) heldUntil = at + HELD_MS;
       return { from, to };
     },
+    undo({ from, to }) {
+      steppedMs -= to - from;
+      off = { ms: to - from, since: Number.NEGATIVE_INFINITY };
+    },
+    isHeld: () => steady() < heldUntil,
   };
 }
 
 /**
- * Looks for steps as long as core runs. `onFatal` when what is stored could not be moved: a start
- * begins with the times that are stored.
+ * Looks for steps as long as core runs. One that the store refuses for now is tried again at the
+ * next look; `onFatal` when what is stored could not be moved for another reason: a start begins
+ * with the times that are stored.
  */
 export function startSteps(options: {
   clock: SchedulerClock;
   store: Pick<Store, 'moveTimes'>;
+  disk: { readonly isLow: boolean };
   log: Log;
-  settleMs: number;
+  /** As `settleMs` of the clock. */
+  clockSettleMs: number;
   onFatal: (error: Error) => void;
 }): AsyncDisposable {
-  const { clock, store, log, settleMs, onFatal } = options;
+  const { clock, store, disk, log, clockSettleMs: settleMs, onFatal } = options;
   const closing = new AbortController();
   const { signal } = closing;
+
+  async function take(step: Step): Promise<void> {
+    const stepMs = step.to - step.from;
+    try {
+      await store.moveTimes(step); // asked at once: what is asked later has the new times
+    } catch (error) {
+      clock.undo(step);
+      if (!isPassing(error)) throw error;
+      log.warn({ err: error, stepMs }, 'core’s clock could not be set; it is tried again');
+      return;
+    }
+    log.warn({ stepMs }, 'core’s clock and all stored times were set');
+    if (stepMs > JUMP_MIN_MS) log.warn(HELD);
+  }
 
   async function run(): Promise<void> {
     for (;;) {
@@ -114,8 +150,9 @@ export function startSteps(options: {
       if (signal.aborted) return;
       const step = clock.step();
       if (step === undefined) continue;
-      await store.moveTimes(step); // asked at once: what is asked later has the new times
-      log.warn({ stepMs: step.to - step.from }, 'core’s clock and all stored times were set');
+      // a step writes, and the room that is left is for what runs
+      if (disk.isLow) clock.undo(step);
+      else await take(step);
     }
   }
 
@@ -128,4 +165,9 @@ export function startSteps(options: {
       await running;
     },
   };
+}
+
+/** The store is there, and has said no. */
+function isPassing(error: unknown): boolean {
+  return error instanceof Fault && error.reason !== 'OUTCOME_UNKNOWN';
 }

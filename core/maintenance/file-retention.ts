@@ -33,9 +33,10 @@ export function fileCleaner(options: Options): Cleaner {
   }
 
   return async (signal) => {
-    const downloads = await all(signal, () =>
-      store.purgeDownloads({ before: now() - downloadsKeptMs, max: BATCH }),
-    );
+    const downloads = await all(signal, () => {
+      const at = now();
+      return store.purgeDownloads({ before: at - downloadsKeptMs, at, max: BATCH });
+    });
     const extensions = await all(signal, () => store.purgeExtensions(BATCH));
     if (downloads + extensions > 0) log.info({ downloads, extensions }, 'old files were removed');
   };

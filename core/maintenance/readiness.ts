@@ -14,6 +14,9 @@ import type { Store } from '../store/types.ts';
 const SYNC_SLOW_MS = 200;
 /** In milliseconds: as core warns of it at its start. */
 const CLOCK_OFF_MS = 60_000;
+/** Somebody may have set it wrong. */
+const WAS_SET =
+  'The clock went forward by more than a day: for 24 h nothing is removed for its age.';
 /** Ours: far more runners than one core feeds; a runner's name is its own choice. */
 const RUNNERS_MAX = 1_000;
 
@@ -50,9 +53,10 @@ export function healthService(options: {
   /** Core's time, and the machine's. */
   now: () => number;
   wall: () => number;
+  isHeld: () => boolean;
   log: Log;
 }): Service<typeof HealthServiceService, MachineCaller> {
-  const { store, disk, readiness, now, wall, log } = options;
+  const { store, disk, readiness, now, wall, isHeld, log } = options;
 
   /** The database's thread answers, and reads. */
   async function ofCore(): Promise<string> {
@@ -74,7 +78,7 @@ export function healthService(options: {
 
   function offset(): string {
     const seconds = Math.round((now() - wall()) / 1_000);
-    if (Math.abs(seconds) * 1_000 <= CLOCK_OFF_MS) return '';
+    if (Math.abs(seconds) * 1_000 <= CLOCK_OFF_MS) return isHeld() ? WAS_SET : '';
     const way = seconds > 0 ? 'ahead of' : 'behind';
     return `Core’s time is ${Math.abs(seconds)} s ${way} the machine’s.`;
   }

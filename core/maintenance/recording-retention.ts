@@ -21,8 +21,9 @@ export function recordingCleaner(options: {
   return async (signal) => {
     let count = 0;
     while (!signal.aborted) {
-      const before = now() - keptMs - SESSION_MAX_MS;
-      const { blobIds, rows } = await store.purgeRecordings({ before, max: BATCH });
+      const at = now();
+      const before = at - keptMs - SESSION_MAX_MS;
+      const { blobIds, rows } = await store.purgeRecordings({ before, at, max: BATCH });
       await Promise.all(blobIds.map((id) => files.remove(id)));
       count += blobIds.length;
       if (rows < BATCH) break;

@@ -3,7 +3,7 @@ import { type Env, integer } from '../../proto/common/env.ts';
 import type { Parts } from '../services.ts';
 import { fileCleaner } from './file-retention.ts';
 import { recordingCleaner } from './recording-retention.ts';
-import { startJanitor } from './retention.ts';
+import { type Cleaner, eventCleaner, startJanitor } from './retention.ts';
 import { sessionCleaner, sessionLogCleaner } from './session-retention.ts';
 import { idempotencyCleaner, workCleaner } from './work-retention.ts';
 
@@ -49,9 +49,18 @@ export function keptDays(env: Env): KeptDays {
 /** Cleans until it is disposed of. */
 export function startCleaning(
   kept: KeptDays,
-  parts: Pick<Parts, 'store' | 'files' | 'log' | 'now'>,
+  parts: Pick<Parts, 'store' | 'files' | 'log' | 'now' | 'isHeld'>,
 ): AsyncDisposable {
-  const cleaners = [
+  return startJanitor({ ...parts, cleaners: cleanersOf(kept, parts) });
+}
+
+/** All that throws away what is old; what is too much is of the loop. */
+export function cleanersOf(
+  kept: KeptDays,
+  parts: Pick<Parts, 'store' | 'files' | 'log' | 'now'>,
+): Cleaner[] {
+  return [
+    eventCleaner({ ...parts, keptMs: kept.eventDays * DAY_MS }),
     fileCleaner({ ...parts, downloadsKeptMs: kept.downloadDays * DAY_MS }),
     sessionLogCleaner({ ...parts, keptMs: kept.sessionLogDays * DAY_MS }),
     recordingCleaner({ ...parts, keptMs: kept.recordingDays * DAY_MS }),
@@ -65,5 +74,4 @@ export function startCleaning(
     // last: what the others keep of a session keeps it
     sessionCleaner({ ...parts, keptMs: kept.sessionDays * DAY_MS }),
   ];
-  return startJanitor({ ...parts, keptMs: kept.eventDays * DAY_MS, cleaners });
 }

@@ -23,26 +23,25 @@ type Options = {
   store: Pick<Store, 'purgeEvents' | 'backlogs' | 'skipBacklog'>;
   log: Log;
   now: () => number;
-  /** How long events are kept, with their deliveries and attempts. */
-  keptMs?: number;
-  pendingMax?: number;
 };
 
-/** Cleans once a minute until it is disposed of. */
+/** Cleans once a minute until it is disposed of; while `isHeld`, nothing is too old. */
 export function startJanitor(
-  options: Options & { cleaners?: readonly Cleaner[] },
+  options: Options & { isHeld: () => boolean; cleaners: readonly Cleaner[] },
 ): AsyncDisposable {
-  const all: Cleaner[] = [(aborted) => clean(options, aborted), ...(options.cleaners ?? [])];
+  const { isHeld, cleaners, log } = options;
+  const backlogs: Cleaner = (aborted) => skipBacklogs(options, aborted);
   const closing = new AbortController();
   const { signal } = closing;
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await sleep(PERIOD_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      for (const cleaner of all) {
+      for (const cleaner of [backlogs, ...cleaners]) {
         if (signal.aborted) return;
+        if (cleaner !== backlogs && isHeld()) continue;
         await cleaner(signal).catch((error: unknown) => {
-          options.log.error({ err: error }, 'cleaning failed');
+          log.error({ err: error }, 'cleaning failed');
         });
       }
     }
@@ -57,14 +56,24 @@ export function startJanitor(
   };
 }
 
-/** Cleans once, until nothing is left to clean or the signal aborts. */
-export async function clean(options: Options, signal: AbortSignal): Promise<void> {
-  const { store, log, now, keptMs = EVENTS_KEPT_MS, pendingMax = PENDING_MAX } = options;
-  const purged = await repeat(signal, () => {
-    const at = now();
-    return store.purgeEvents({ before: at - keptMs, at, max: BATCH });
-  });
-  if (purged > 0) log.info({ rows: purged }, 'old events and deliveries were removed');
+/** `keptMs`: how long events are kept, with their deliveries and attempts. */
+export function eventCleaner(options: Options & { keptMs?: number }): Cleaner {
+  const { store, log, now, keptMs = EVENTS_KEPT_MS } = options;
+  return async (signal) => {
+    const purged = await repeat(signal, () => {
+      const at = now();
+      return store.purgeEvents({ before: at - keptMs, at, max: BATCH });
+    });
+    if (purged > 0) log.info({ rows: purged }, 'old events and deliveries were removed');
+  };
+}
+
+/** Skips once what is too much, until nothing is or the signal aborts. */
+export async function skipBacklogs(
+  options: Options & { pendingMax?: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, log, now, pendingMax = PENDING_MAX } = options;
   for (const webhookId of await store.backlogs(pendingMax)) {
     const skipped = await repeat(signal, () =>
       store.skipBacklog({ webhookId, pendingMax, max: BATCH, at: now() }),

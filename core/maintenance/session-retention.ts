@@ -45,7 +45,8 @@ export function sessionLogCleaner(options: {
   return async (signal) => {
     let removed = 0;
     while (!signal.aborted) {
-      const chunks = await store.purgeSessionLogs({ before: now() - keptMs, max: BATCH });
+      const at = now();
+      const chunks = await store.purgeSessionLogs({ before: at - keptMs, at, max: BATCH });
       removed += chunks;
       if (chunks < BATCH) break;
     }

@@ -18,7 +18,14 @@ export type ThreadOptions = {
   crashAt?: string | undefined;
 };
 
-export type OpRequest = { kind: 'op'; id: number; op: string; args: unknown[] };
+export type OpRequest = {
+  kind: 'op';
+  id: number;
+  op: string;
+  args: unknown[];
+  /** How many steps of the clock its times have; of `moveTimes` with its own. */
+  step?: number;
+};
 /** Copies the database to that path; answered with a Snapshot when it is whole. */
 export type SnapshotRequest = { kind: 'snapshot'; id: number; path: string };
 

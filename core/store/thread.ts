@@ -65,6 +65,8 @@ class Thread {
   readonly #opening = Promise.withResolvers<string[]>();
   readonly #ended = Promise.withResolvers<void>();
   #nextId = 0;
+  /** Of the clock: how many the times have that come from now on. */
+  #step = 0;
   #isReady = false;
   #state: 'open' | 'closing' | 'dead' = 'open';
 
@@ -83,7 +85,26 @@ class Thread {
   }
 
   call(op: string, args: unknown[]): Promise<unknown> {
-    return this.#ask((id) => ({ kind: 'op', id, op, args }));
+    if (op === 'moveTimes') return this.#move(args);
+    return this.#ask((id) => this.#request(id, op, args));
+  }
+
+  #request(id: number, op: string, args: unknown[]): ToThread {
+    return { kind: 'op', id, op, args, step: this.#step };
+  }
+
+  /** Whoever asks has set the clock, and sets it back before he waits for anything else. */
+  async #move(args: unknown[]): Promise<unknown> {
+    this.#step += 1;
+    try {
+      const isUrgent = true;
+      return await this.#ask((id) => this.#request(id, 'moveTimes', args), isUrgent);
+    } catch (error) {
+      setImmediate(() => {
+        this.#step -= 1;
+      });
+      throw error;
+    }
   }
 
   syncP95Ms(): number | undefined {
@@ -94,10 +115,10 @@ class Thread {
     return this.#ask((id) => ({ kind: 'snapshot', id, path }));
   }
 
-  #ask(message: (id: number) => ToThread): Promise<unknown> {
+  #ask(message: (id: number) => ToThread, isUrgent = false): Promise<unknown> {
     if (this.#state === 'dead') return Promise.reject(unknownOutcome());
     if (this.#state === 'closing') return Promise.reject(new Fault('DRAINING', 'Shutting down.'));
-    if (this.#waiting.size >= WAITING_MAX) {
+    if (this.#waiting.size >= WAITING_MAX && !isUrgent) {
       return Promise.reject(new Fault('CORE_UNAVAILABLE', 'The service is overloaded.'));
     }
     const id = this.#nextId++;

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
@@ -133,6 +133,26 @@ test('an hour later, what no build names is gone, row and file; the rest stays',
   assert.is((await faultOf(late)).message, 'Archive not found.');
 });
 
+test('a clock ahead of the machine’s makes no file old, nor one being written', async () => {
+  await using folder = tempDirectory();
+  const names = ['young', 'old', 'slow.part'];
+  const files = await openBlobFiles(folder.path);
+  for (const name of names) writeFileSync(join(folder.path, name), '');
+  for (const name of names.slice(1)) {
+    utimesSync(join(folder.path, name), new Date(), new Date(Date.now() - 3_601_000));
+  }
+  const store = { knownBlobs: async () => [], removeUnusedBlobs: async () => [] };
+  const open = async (isHeld: boolean) => {
+    const parts = { store, files, folder: folder.path, log: silent, isHeld: () => isHeld };
+    const clocks = { now: () => Date.now() + 86_400_000, wall: Date.now };
+    await using _ = await startBlobSweep({ ...parts, ...clocks });
+  };
+  await open(true);
+  assert.equal(readdirSync(folder.path).sort(), names.toSorted());
+  await open(false);
+  assert.equal(readdirSync(folder.path).sort(), ['slow.part', 'young']);
+});
+
 test('the sweep goes on while core runs', async () => {
   const folder = tempDirectory();
   const removed: string[] = [];
@@ -145,7 +165,7 @@ test('the sweep goes on while core runs', async () => {
     ...(await openBlobFiles(folder.path)),
     remove: async (id: string) => void removed.push(id),
   };
-  const times = { now: Date.now, periodMs: 1 };
+  const times = { now: Date.now, wall: Date.now, isHeld: () => false, periodMs: 1 };
   await using sweep = await startBlobSweep({
     store,
     files,

@@ -4,6 +4,7 @@
  */
 
 import { must } from '../../../proto/common/must.ts';
+import { oldIds } from '../../common/ids.ts';
 import type {
   BlobOps,
   BlobRow,
@@ -16,6 +17,7 @@ import type {
 } from '../types/files.ts';
 import type { Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
+import { hasOldId } from './times.ts';
 
 const COLUMNS = `id, session_id AS sessionId, project_id AS projectId, blob_id AS blobId, filename,
   mime_type AS mimeType, size, sha256, created_at AS createdAt`;
@@ -95,7 +97,8 @@ function removal({ db }: Pick<Tx, 'db'>): Pick<DownloadOps, Removals> {
   const old = db
     .prepare<[object], string>(`
       DELETE FROM downloads WHERE id IN (
-        SELECT id FROM downloads WHERE created_at < @before ORDER BY created_at LIMIT @max)
+        SELECT id FROM downloads WHERE created_at < @before AND ${hasOldId('id')}
+        ORDER BY created_at LIMIT @max)
       RETURNING blob_id`)
     .pluck();
   const forget = db.prepare<[string]>(`DELETE FROM blobs WHERE id = ? AND kind = 'DOWNLOAD'`);
@@ -107,7 +110,7 @@ function removal({ db }: Pick<Tx, 'db'>): Pick<DownloadOps, Removals> {
   return {
     deleteDownload: (wanted) => forgotten(one.all(wanted))[0],
     deleteSessionDownloads: (wanted) => forgotten(ofSession.all(wanted)),
-    purgeDownloads: (wanted) => forgotten(old.all(wanted)),
+    purgeDownloads: (wanted) => forgotten(old.all({ ...wanted, ...oldIds(wanted) })),
   };
 }
 

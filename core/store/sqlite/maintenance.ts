@@ -3,7 +3,7 @@
  * all its deliveries have ended; its attempts go first, then its deliveries, so that an operation
  * may stop anywhere. A webhook that was deleted stays a tombstone as long as its deliveries do.
  */
-
+import { oldIds } from '../../common/ids.ts';
 import type { WorkKind } from '../types/leases.ts';
 import type {
   FigureOps,
@@ -15,6 +15,7 @@ import type {
 } from '../types/maintenance.ts';
 import type { Tx } from './engine/transaction.ts';
 import { MINUTES_USED } from './projects.ts';
+import { hasOldId } from './times.ts';
 import { RECOUNT_DUE } from './webhooks/due.ts';
 
 export function retentionOps(tx: Tx): RetentionOps {
@@ -31,7 +32,7 @@ export function retentionOps(tx: Tx): RetentionOps {
   return {
     purgeEvents({ before, at, max }) {
       let left = max;
-      for (const id of sql.old.all(before, max)) {
+      for (const id of sql.old.all({ ...oldIds({ before, at }), max })) {
         left -= purge(id, left);
         if (left <= 0) return max;
       }
@@ -58,12 +59,12 @@ function preparePurge({ db }: Tx) {
   return {
     // Index events_by_age.
     old: db
-      .prepare<[number, number], string>(`
+      .prepare<[object], string>(`
         SELECT id FROM events
-        WHERE created_at < ? AND NOT EXISTS (
+        WHERE created_at < @before AND ${hasOldId('id')} AND NOT EXISTS (
           SELECT 1 FROM deliveries
           WHERE event_id = events.id AND state IN ('pending', 'in_flight'))
-        ORDER BY created_at LIMIT ?`)
+        ORDER BY created_at LIMIT @max`)
       .pluck(),
     attempts: db.prepare<[string, number]>(`
       DELETE FROM attempts WHERE id IN (

@@ -2,9 +2,11 @@
  * Recordings in SQLite. They come under the lease of their session's work; its id stays with them,
  * so that what was still to be encoded at the session's end can come later.
  */
+import { oldIds } from '../../common/ids.ts';
 import type { BlobRow } from '../types/files.ts';
 import type { RecordingOps, RecordingPart, RecordingRow } from '../types/recordings.ts';
 import type { Tx } from './engine/transaction.ts';
+import { hasOldId } from './times.ts';
 
 type Work = { sessionId: string; projectId: string };
 type Part = { sessionId: string; pageId: number; number: number };
@@ -96,7 +98,8 @@ function purge({ db }: Tx): RecordingOps['purgeRecordings'] {
   const old = db.prepare<[object], { sessionId: string; pageId: number }>(`
     SELECT session_id AS sessionId, page_id AS pageId
     FROM recordings JOIN sessions ON sessions.id = session_id
-    WHERE recordings.created_at < @before AND sessions.ended_at IS NOT NULL
+    WHERE recordings.created_at < @before AND ${hasOldId('session_id')}
+      AND sessions.ended_at IS NOT NULL
     ORDER BY recordings.created_at LIMIT @max`); // index recordings_by_age
   const parts = db
     .prepare<[object], string>(`
@@ -109,10 +112,10 @@ function purge({ db }: Tx): RecordingOps['purgeRecordings'] {
     DELETE FROM recordings WHERE session_id = @sessionId AND page_id = @pageId`);
   const forget = db.prepare<[string]>(`DELETE FROM blobs WHERE id = ? AND kind = 'RECORDING'`);
 
-  return ({ before, max }) => {
+  return ({ max, ...age }) => {
     const blobIds: string[] = [];
     let rows = 0;
-    for (const one of old.all({ before, max })) {
+    for (const one of old.all({ ...oldIds(age), max })) {
       const gone = parts.all({ ...one, max: max - rows });
       blobIds.push(...gone);
       rows += gone.length;

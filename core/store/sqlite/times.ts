@@ -1,10 +1,13 @@
 /**
  * All stored times when core's clock is set, in one transaction. Three ways for a time, and none
  * changes an order within a column:
- *   happened   not later than now
+ *   happened   not later than now: a step forward leaves it
  *   due        what lay in the future moves along; else as happened
  *   begun      moves along always: durations are computed from it
+ * Others wait meanwhile, so nothing is read that lies behind a result or another long text, but in
+ * what is open or young.
  */
+import { idAt } from '../../common/ids.ts';
 import type { TimeOps } from '../types/times.ts';
 import type { Tx } from './engine/transaction.ts';
 
@@ -49,35 +52,80 @@ export const BEGUN: Columns = {
   heartbeat: ['at'],
   webhooks: ['first_failure_at', 'last_attempt_at'],
 };
-/** Their minutes are counted from `started_at`. */
-const OPEN = `ended_at IS NULL AND started_at IS NOT NULL`;
+/** Short of life: a row whose id is older than a day has no time that is later than now. */
+const SHORT = ['blobs', 'builds', 'downloads', 'events', 'invocations', 'sessions', 'versions'];
+/** What waits or runs has a row in `jobs`; an invocation's session is open while it is. */
+const OPEN: Readonly<Record<string, string>> = {
+  builds: 'id IN (SELECT id FROM jobs)',
+  invocations: 'id IN (SELECT id FROM jobs)',
+  sessions: `status IN ('PENDING', 'RUNNING')`,
+};
+const DAY_MS = 86_400_000;
+/** As core/files/orphan-sweep.ts: until then a blob may be named. */
+const UNNAMED_MS = 3_600_000;
+/** As core/sessions/recordings/recordings.ts: until then recordings of a session may come. */
+const LATE_MS = 600_000;
+
+/** Whether the id says too that its row is old: parameters of `oldIds`. */
+export const hasOldId = (id: string): string => `(${id} < @beforeId OR ${id} > @aheadId)`;
 
 export function timeOps({ db, crashPoint }: Pick<Tx, 'db' | 'crashPoint'>): TimeOps {
-  const each = (columns: Columns, sql: (table: string, column: string) => string) =>
-    Object.entries(columns).flatMap(([table, names]) =>
-      names.map((name) => db.prepare<[object]>(sql(table, name))),
-    );
-  const along = `@to - @from`;
-  const begun = [
-    db.prepare<[object]>(`
-      UPDATE sessions SET created_at = created_at + ${along}, started_at = started_at + ${along}
-      WHERE ${OPEN}`),
-    ...each(BEGUN, (table, name) => `UPDATE ${table} SET ${name} = ${name} + ${along}`),
-  ];
-  const due = each(
-    DUE,
-    (table, name) => `
-      UPDATE ${table} SET ${name} = IIF(${name} > @from, ${name} + ${along}, @to)
-      WHERE ${name} > MIN(@from, @to)`,
-  );
-  const happened = each(
-    HAPPENED,
-    (table, name) => `UPDATE ${table} SET ${name} = @to WHERE ${name} > @to`,
-  );
+  const always = [...begun(), ...due()].map((sql) => db.prepare<[object]>(sql));
+  const back = happened().map((sql) => db.prepare<[object]>(sql));
   return {
-    moveTimes(step) {
-      for (const statement of [...begun, ...due, ...happened]) statement.run(step);
+    moveTimes({ from, to }) {
+      const youngId = idAt(Math.min(from, to) - DAY_MS);
+      const step = { from, to, youngId };
+      for (const statement of always) statement.run(step);
+      if (to < from) for (const statement of back) statement.run(step);
       crashPoint('move-times');
     },
   };
+}
+
+const along = (name: string): string => `${name} = ${name} + @to - @from`;
+
+function begun(): string[] {
+  const shown = ['created_at', 'started_at'].map(along).join(', ');
+  const whole = ['created_at', 'updated_at', 'started_at', 'ended_at'].map(along).join(', ');
+  return [
+    `UPDATE sessions SET ${shown} WHERE ${OPEN['sessions']} AND started_at IS NOT NULL`,
+    ...['builds', 'invocations'].map(
+      (table) => `UPDATE ${table} SET ${shown} WHERE ${OPEN[table]} AND started_at IS NOT NULL`,
+    ),
+    `UPDATE sessions SET ${whole} WHERE id > @youngId AND ended_at > @from - ${LATE_MS}`,
+    `UPDATE blobs SET ${along('created_at')}
+     WHERE id > @youngId AND created_at > @from - ${UNNAMED_MS}`,
+    ...Object.entries(BEGUN).map(
+      ([table, names]) => `UPDATE ${table} SET ${names.map(along).join(', ')}`,
+    ),
+  ];
+}
+
+function due(): string[] {
+  return Object.entries(DUE).flatMap(([table, names]) =>
+    names.map(
+      (name) => `
+        UPDATE ${table} SET ${name} = IIF(${name} > @from, ${name} + @to - @from, @to)
+        WHERE ${OPEN[table] ?? 'TRUE'} AND ${name} > MIN(@from, @to)`,
+    ),
+  );
+}
+
+/** Ids of attempts are numbers, in the order of their beginnings; one lasts seconds. */
+const YOUNG_ATTEMPTS = `id > COALESCE((
+  SELECT id FROM attempts WHERE started_at < @to - ${DAY_MS} ORDER BY id DESC LIMIT 1), 0)`;
+
+function youngOf(table: string): string {
+  if (table === 'attempts') return YOUNG_ATTEMPTS;
+  return SHORT.includes(table) ? 'id > @youngId' : 'TRUE';
+}
+
+/** NULL stays NULL. */
+function happened(): string[] {
+  return Object.entries(HAPPENED).map(([table, names]) => {
+    const set = names.map((name) => `${name} = MIN(${name}, @to)`).join(', ');
+    const where = names.map((name) => `${name} > @to`).join(' OR ');
+    return `UPDATE ${table} SET ${set} WHERE ${youngOf(table)} AND (${where})`;
+  });
 }

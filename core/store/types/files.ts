@@ -53,7 +53,7 @@ export type DownloadOps = {
   /** Removes up to `max` of a session's, with their blobs' rows; gives the blobs. */
   deleteSessionDownloads(wanted: { sessionId: string; projectId: string; max: number }): string[];
   /** As deleteSessionDownloads, of those that are older. */
-  purgeDownloads(wanted: { before: number; max: number }): string[];
+  purgeDownloads(wanted: { before: number; at: number; max: number }): string[];
 };
 
 export type BlobKind =

@@ -64,5 +64,8 @@ export type RecordingOps = {
    * older, with their blobs' rows; gives the blobs, whose files are the caller's to remove, and how
    * many rows went.
    */
-  purgeRecordings(wanted: { before: number; max: number }): { blobIds: string[]; rows: number };
+  purgeRecordings(wanted: { before: number; at: number; max: number }): {
+    blobIds: string[];
+    rows: number;
+  };
 };

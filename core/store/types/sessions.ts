@@ -131,5 +131,5 @@ export type SessionLogOps = {
     fullAt?: number;
   };
   /** Removes up to `max` chunks from before `before`; how many. */
-  purgeSessionLogs(wanted: { before: number; max: number }): number;
+  purgeSessionLogs(wanted: { before: number; at: number; max: number }): number;
 };

@@ -9,7 +9,9 @@ import {
 } from '../../../core/maintenance/clock.ts';
 import { deliveryService } from '../../../core/webhooks/deliveries.ts';
 import { openLog } from '../../../proto/common/log.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
 import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';
+import { until } from '../../support/poll.ts';
 
 const clock = suite('core/maintenance/clock');
 const DAY = 24 * HOUR;
@@ -155,7 +157,8 @@ clock('a clock that was never set is not believed', () => {
   assert.equal(stepsOf(told, pass, 60), []);
 });
 
-clock('stored times that cannot be moved are fatal; a close ends the looking', async () => {
+/** A clock a day ahead that is believed after 10 ms, and what its steps are answered. */
+function steps(answer: (step: object) => Promise<void>, isLow = () => false) {
   const { at, sources } = machine();
   const told = schedulerClock(0, 10, sources);
   at.wall += DAY;
@@ -165,17 +168,73 @@ clock('stored times that cannot be moved are fatal; a close ends the looking', a
   at.wall += 1_000;
   const log = openLog({ role: 'test', level: 'silent' });
   const failed = Promise.withResolvers<Error>();
-  const moved: object[] = [];
-  const store = {
-    async moveTimes(step: object) {
-      moved.push(step);
-      throw new Error('no');
+  const store = { moveTimes: answer };
+  const disk = {
+    get isLow() {
+      return isLow();
     },
   };
-  const options = { clock: told, store, log, settleMs: 10, onFatal: failed.resolve };
-  await using _steps = startSteps(options);
-  assert.match((await failed.promise).message, /could not be moved/);
-  assert.equal(moved, [{ from: at.wall - DAY, to: at.wall }]);
+  const options = { clock: told, store, disk, log, clockSettleMs: 10, onFatal: failed.resolve };
+  const running = startSteps(options);
+  const close = () => running[Symbol.asyncDispose]();
+  return { at, told, failed: failed.promise, [Symbol.asyncDispose]: close };
+}
+
+clock('stored times that cannot be moved are fatal; a close ends the looking', async () => {
+  const moved: object[] = [];
+  await using app = steps(async (step) => {
+    moved.push(step);
+    throw new Error('no');
+  });
+  assert.match((await app.failed).message, /could not be moved/);
+  assert.equal(moved, [{ from: app.at.wall - DAY, to: app.at.wall }]);
+  assert.is(app.told.now(), app.at.wall - DAY, 'nobody has the new time');
+});
+
+for (const reason of ['CORE_UNAVAILABLE', 'STORAGE_FULL'] as const) {
+  clock(`a step that ends in ${reason} is not taken, and tried again`, async () => {
+    const during: number[] = [];
+    const after: number[] = [];
+    await using app = steps(async () => {
+      during.push(app.told.now());
+      setImmediate(() => after.push(app.told.now())); // as the store waits
+      if (during.length < 3) throw new Fault(reason, 'no');
+    });
+    app.failed.then(assert.unreachable);
+    await until(() => after.length === 3);
+    const { wall } = app.at;
+    assert.equal(during, [wall, wall, wall]);
+    assert.equal(after, [wall - DAY, wall - DAY, wall]);
+  });
+}
+
+clock('no step is taken while the disk is almost full', async () => {
+  let looks = 0;
+  let moves = 0;
+  const count = async () => {
+    moves += 1;
+  };
+  await using app = steps(count, () => ++looks < 4);
+  await until(() => moves === 1);
+  assert.is(looks, 4);
+  assert.is(app.told.now(), app.at.wall);
+});
+
+clock('after a jump by more than a day nothing is too old for a day that passed', () => {
+  const { at, sources, pass } = machine(START + 60 * DAY);
+  const told = schedulerClock(at.wall - DAY, SETTLE_MS, sources);
+  assert.not(told.isHeld(), 'a day of absence');
+  at.wall += 2 * DAY;
+  assert.is(stepsOf(told, pass, 12).length, 1);
+  assert.ok(told.isHeld());
+  pass(DAY - 2 * MINUTE);
+  assert.ok(told.isHeld());
+  pass(MINUTE);
+  at.wall -= 40 * DAY;
+  assert.is(stepsOf(told, pass, 12).length, 1);
+  assert.not(told.isHeld(), 'a step back holds nothing');
+  assert.ok(schedulerClock(at.wall - DAY - 1, SETTLE_MS, sources).isHeld());
+  assert.not(schedulerClock(0, SETTLE_MS, sources).isHeld(), 'nothing was written');
 });
 
 clock.run();

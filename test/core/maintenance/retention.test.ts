@@ -1,7 +1,7 @@
 /** What is thrown away with time: proto/spec/webhooks.md 9, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { clean } from '../../../core/maintenance/retention.ts';
+import { eventCleaner, skipBacklogs } from '../../../core/maintenance/retention.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { bootDeliveries, HOUR, OK, only } from '../../support/core/deliveries.ts';
@@ -12,11 +12,14 @@ type App = ReturnType<typeof bootDeliveries>;
 
 const { signal } = new AbortController();
 
-function cleanIn(app: App, pendingMax = 100_000) {
+async function cleanIn(app: App, pendingMax = 100_000): Promise<unknown[]> {
   const log = openLog({ role: 'test', level: 'silent' });
   const lines: unknown[] = [];
   log.warn = ((facts: unknown) => void lines.push(facts)) as typeof log.warn;
-  return clean({ store: app.store, log, now: app.clock.now, pendingMax }, signal).then(() => lines);
+  const options = { store: app.store, log, now: app.clock.now, pendingMax };
+  await eventCleaner(options)(signal);
+  await skipBacklogs(options, signal);
+  return lines;
 }
 
 const countsOf = (app: App) =>

@@ -89,7 +89,7 @@ for (const engine of ENGINES) {
     const late = T0 + 2 * KEPT_MS;
     await cleanAt(bench, late);
     assert.equal((await idsOf(bench, projectId)).sort(), [id, sessionId].sort());
-    await store.purgeSessionLogs({ before: late, max: 9 });
+    await store.purgeSessionLogs({ before: late, at: late, max: 9 });
     await cleanAt(bench, late);
     assert.equal(await idsOf(bench, projectId), [sessionId]);
   });

@@ -32,6 +32,9 @@ function engineOf(setUp = '') {
           if (error === 'fault') throw new Fault('QUEUE_FULL', 'full', { max: 1 });
           throw new Error('a bug');
         },
+        moveTimes(_: number, isFull = false) {
+          if (isFull) insert.run(90, 'x'.repeat(200_000));
+        },
         leaseWork: () => db.pragma('synchronous', { simple: true }),
         syncs: () => db.pragma('synchronous', { simple: true }),
         spoilCommit() {
@@ -50,6 +53,28 @@ const op = (name: string, ...args: unknown[]): OpRequest => ({
   id: Number(args[0] ?? 0),
   op: name,
   args,
+});
+
+test('after a step that is undone, only what has the old times runs', () => {
+  const { engine, ids } = engineOf('PRAGMA max_page_count = 20;');
+  const at = (step: number, request: OpRequest): OpRequest => ({ ...request, step });
+  const run = (...group: OpRequest[]) => {
+    const outcome = engine.run(group);
+    if (outcome.kind !== 'committed') throw new Error(outcome.message);
+    return outcome.answers.map((answer) => ('error' in answer ? answer.error.message : 'done'));
+  };
+  const refused = 'The clock is being set. Try again.';
+  const full = 'The disk is full.';
+  const group = [at(0, op('add', 1)), at(1, op('moveTimes', 0, true)), at(1, op('add', 2))];
+  assert.equal(run(...group), [full, full, full]);
+  assert.equal(run(at(1, op('add', 2))), [refused]);
+  assert.equal(run(at(0, op('add', 3)), at(1, op('moveTimes', 0)), at(1, op('add', 4))), [
+    'done',
+    'done',
+    'done',
+  ]);
+  assert.equal(run(at(0, op('add', 5))), [refused]);
+  assert.equal(ids(), [3, 4]);
 });
 
 test('a group is one transaction in which each stands for itself', () => {

@@ -40,7 +40,7 @@ export type Bench = AsyncDisposable & {
   /** Leases, and says nothing more. */
   offer(kind: WorkKind, max?: number, at?: number): Promise<LeasedWork[]>;
   /** A webhook on every type; gives the events that have arrived since, each once. */
-  listen(projectId: string, types?: string[]): Promise<() => Promise<string[]>>;
+  listen(projectId: string, types?: string[], at?: number): Promise<() => Promise<string[]>>;
 };
 
 /** `await using bench = await openBench(engine)`: an empty store with one registered runner. */
@@ -75,7 +75,7 @@ export async function openBench(engine: Opener): Promise<Bench> {
       await store.acceptInvocation({ ...ids, ...session, ...rest, waitUntil, queueMax, at });
       return ids;
     },
-    listen: (projectId, types = TYPES) => listen(store, projectId, types),
+    listen: (projectId, types = TYPES, at = LATER) => listen(store, projectId, types, at),
     async [Symbol.asyncDispose]() {
       await store.close();
       await temp[Symbol.asyncDispose]();
@@ -83,6 +83,8 @@ export async function openBench(engine: Opener): Promise<Bench> {
   };
 }
 
+/** All that is due by then is claimed. */
+const LATER = T0 + 30 * 86_400_000;
 const TYPES = ['pending', 'running', 'completed', 'failed'].map(
   (s) => `functions.invocations.${s}`,
 );
@@ -110,7 +112,7 @@ async function publish(
 }
 
 /** Claims what is due, as a sender would, and reports it delivered. */
-async function listen(store: Store, projectId: string, eventTypes: string[]) {
+async function listen(store: Store, projectId: string, eventTypes: string[], later: number) {
   const endpoint = 'https://example.com/hook';
   const id = newId();
   const webhook = { id, projectId, endpoint, endpointKey: id, eventTypes };
@@ -118,7 +120,6 @@ async function listen(store: Store, projectId: string, eventTypes: string[]) {
   return async () => {
     const sender = { senderId: 'sender', instanceId: newId() };
     const limits = { max: 64, perProjectMax: 64, ratePerS: 50, jitter: 1 };
-    const later = T0 + 30 * 86_400_000;
     const { claims } = await store.claimDeliveries({
       ...sender,
       ...limits,

@@ -1,14 +1,18 @@
 /** What is stored when core's clock is set: no time stays in the future but what is due there. */
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { idAt, newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import type { BlobFiles } from '../../../core/files/blob-files.ts';
 import { signedPaths } from '../../../core/files/signed-urls.ts';
+import { cleanersOf, keptDays } from '../../../core/maintenance/retention-config.ts';
 import { sessionCleaner } from '../../../core/maintenance/session-retention.ts';
 import { workCleaner } from '../../../core/maintenance/work-retention.ts';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
 import { BEGUN, DUE, HAPPENED } from '../../../core/store/sqlite/times.ts';
+import type { Store } from '../../../core/store/types.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';
@@ -19,6 +23,7 @@ const test = suite('core/store/times');
 const log = openLog({ role: 'test', level: 'silent' });
 const DAY = 24 * HOUR;
 const T0 = Date.now();
+const { signal } = new AbortController();
 const [engine] = ENGINES;
 
 /** No time of core's clock: a runner's or a process's own reckoning, or no time at all. */
@@ -125,7 +130,6 @@ test('what was made thirty days ahead goes in its time, whatever its id says', a
   await store.sweepWork({ at: ahead + 60_001, max: 9 });
   const now = () => T0 + DAY + 1;
   await store.moveTimes({ from: ahead + 120_000, to: T0 });
-  const { signal } = new AbortController();
   await workCleaner({
     store,
     log,
@@ -138,6 +142,147 @@ test('what was made thirty days ahead goes in its time, whatever its id says', a
   assert.ok(await store.getSession({ id, projectId }));
   await sessionCleaner({ store, log, now, keptMs: DAY })(signal);
   assert.is(await store.getSession({ id, projectId }), undefined);
+});
+
+for (const stepMs of [-2 * HOUR, 2 * HOUR]) {
+  test(`a step of ${stepMs / HOUR} h is no part of how long an invocation runs`, async () => {
+    await using bench = await openBench(must(engine, 'engine'));
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const version = await bench.publish(projectId);
+    const { id } = await bench.accept(projectId, version, { at: T0, waitUntil: T0 + HOUR });
+    await bench.lease('invocation', 1, T0);
+    const { id: waiting } = await bench.accept(projectId, version, { at: T0 });
+    const read = async (of: string) =>
+      must(await store.getInvocation({ id: of, projectId }), 'invocation');
+    const before = await read(id);
+    assert.is(before.startedAt, T0);
+    await store.moveTimes({ from: T0 + 5_000, to: T0 + 5_000 + stepMs });
+    const after = await read(id);
+    assert.equal(
+      [after.createdAt, after.startedAt, after.expiresAt],
+      [before.createdAt, T0, before.expiresAt].map((at) => Number(at) + stepMs),
+    );
+    assert.is((await read(waiting)).createdAt, stepMs < 0 ? T0 + 5_000 + stepMs : T0);
+  });
+}
+
+/** Times are real ones here, as ids are. One row at least for each cleaner. */
+async function openFull() {
+  const bench = await openBench(must(engine, 'engine'));
+  const { store } = bench;
+  const projectId = await bench.project('p');
+  const events = await bench.listen(projectId, undefined, T0);
+  await bench.accept(projectId, await bench.publish(projectId), { at: T0 });
+  const { leaseId } = must((await bench.lease('invocation', 1, T0))[0], 'an invocation');
+  const addBlob = async (kind: 'DOWNLOAD' | 'RECORDING' | 'CONTEXT') => {
+    const id = newId();
+    await store.addBlob({ id, projectId, kind, size: 1, sha256: 'aa', createdAt: T0 });
+    return id;
+  };
+  const blobId = await addBlob('DOWNLOAD');
+  await store.addDownload({ id: newId(), leaseId, blobId, filename: 'a', mimeType: 'b', at: T0 });
+  const chunk = { leaseId, number: 0, entries: Buffer.from('a'), count: 1, size: 9, at: T0 };
+  await store.appendSessionLog({ ...chunk, maxBytes: 99 });
+  const part = { pageId: 0, number: 0, startMs: 0, endMs: 0, url: '', complete: true };
+  const recording = { leaseId, blobId: await addBlob('RECORDING'), ...part, at: T0 };
+  await store.addRecording({ ...recording, endedAfter: 0 });
+  const lines = [{ level: 'info', message: 'a', at: T0 }];
+  await store.appendLogs({ leaseId, first: 0, lines, maxBytes: 99, linesMax: 9, marker: '' });
+  const outcome = { kind: 'success', results: null } as const;
+  await store.completeInvocation({ leaseId, outcome, sessionStartedAt: T0, at: T0 });
+  await events();
+  const unnamed = await addBlob('CONTEXT');
+  const counts = () => {
+    const db = new Sqlite(join(bench.dir, 'tabern.db'), { readonly: true });
+    const tables = ['downloads', 'recordings', 'recording_parts', 'session_logs', 'sessions'];
+    tables.push('session_log_heads', 'log_lines', 'invocations', 'builds', 'events', 'attempts');
+    tables.push('deliveries', 'blobs');
+    const count = (name: string) => db.prepare(`SELECT COUNT(*) FROM ${name}`).pluck().get();
+    const found = Object.fromEntries(tables.map((name) => [name, Number(count(name))]));
+    db.close();
+    return found;
+  };
+  return { bench, store, leaseId, unnamed, counts };
+}
+
+async function cleanAt(store: Store, at: number): Promise<void> {
+  const files = { remove: async () => undefined } as unknown as BlobFiles;
+  const parts = { store, files, log, now: () => at };
+  for (const cleaner of cleanersOf(keptDays({}), parts)) await cleaner(signal);
+  await store.removeUnusedBlobs({ before: at - HOUR, max: 9 });
+}
+
+test('a clock that was wrong by -40 days and is right again makes nothing old', async () => {
+  const { bench, store, counts } = await openFull();
+  await using _ = bench;
+  const all = counts();
+  assert.ok(
+    Object.values(all).every((count) => count > 0),
+    JSON.stringify(all),
+  );
+  let at = T0 + 2_000;
+  for (const stepMs of [-40 * DAY, 40 * DAY]) {
+    await store.moveTimes({ from: at, to: at + stepMs });
+    at += stepMs + 20 * 60_000;
+    if (stepMs < 0) await cleanAt(store, at);
+    assert.equal(counts(), all, `a step of ${stepMs / DAY} days`);
+  }
+  await cleanAt(store, at);
+  assert.equal(counts(), all);
+  await cleanAt(store, at + 100 * DAY);
+  const left = Object.entries(counts()).filter(([, count]) => count > 0);
+  assert.equal(
+    left,
+    [
+      ['builds', 1],
+      ['blobs', 2],
+    ],
+    'the newest version keeps its build',
+  );
+});
+
+for (const stepMs of [2 * HOUR, 40 * DAY]) {
+  test(`a step of ${stepMs / HOUR} h: what is to be named soon keeps its time for it`, async () => {
+    const { bench, store, leaseId, unnamed } = await openFull();
+    await using _ = bench;
+    const from = T0 + 60_000;
+    const to = from + stepMs;
+    await store.moveTimes({ from, to });
+    const unused = (at: number) => store.removeUnusedBlobs({ before: at - HOUR, max: 9 });
+    assert.equal(await unused(to), []);
+    const late = (at: number) => store.findRecordingLease({ leaseId, endedAfter: at - 600_000 });
+    assert.ok(await late(to), 'late recordings');
+    assert.ok(await late(to + 539_000));
+    assert.is(await late(to + 541_000), undefined);
+    assert.equal(await unused(to + HOUR), [unnamed]);
+  });
+}
+
+test('what has the new times is refused when they could not be moved', async () => {
+  await using bench = await openBench(must(engine, 'engine'));
+  const { store } = bench;
+  const beat = (at: number) => store.beat({ at, gapMinMs: HOUR });
+  const [before, moved, after] = await Promise.allSettled([
+    beat(T0),
+    store.moveTimes({} as { from: number; to: number }),
+    beat(T0 + DAY),
+  ]);
+  assert.equal([before.status, moved.status], ['fulfilled', 'rejected']);
+  const refused = faultOf(Promise.reject((after as PromiseRejectedResult).reason));
+  assert.is((await refused).reason, 'CORE_UNAVAILABLE');
+  assert.is(await store.lastTime().catch(() => store.lastTime()), T0);
+  await beat(T0 + 1);
+  await Promise.all([store.moveTimes({ from: T0 + 1, to: T0 + DAY }), beat(T0 + DAY + 1)]);
+  assert.is(await store.lastTime(), T0 + DAY + 1);
+});
+
+test('a step has its place in a queue that is full', async () => {
+  await using bench = await openBench(must(engine, 'engine'));
+  const { store } = bench;
+  const asked = Array.from({ length: 5_000 }, () => store.lastTime().catch(() => 'refused'));
+  await store.moveTimes({ from: T0, to: T0 + DAY });
+  assert.ok((await Promise.all(asked)).includes('refused'));
 });
 
 test('a signed URL of a clock that was ahead does not outlive its key', async () => {

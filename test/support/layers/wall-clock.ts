@@ -10,6 +10,7 @@ export const MAY_READ_WALL_CLOCK: Readonly<Record<string, string>> = {
   'core/maintenance/clock.ts': 'the start of the clock that core schedules by',
   'core/maintenance/doctor.ts': 'reports what the wall clock says',
   'core/common/ids.ts': 'ids',
+  'core/files/orphan-sweep.ts': 'compared with times of files',
   'core/main.ts': 'signatures; reports a clock that is behind what was written',
   'gateway/packaging/cache.ts': 'compared with times of files',
   'gateway/cli/operator/doctor.ts': 'compared with the dates of a certificate',

@@ -19,6 +19,9 @@ export type GroupOutcome =
  */
 const UNPROMISED: ReadonlySet<string> = new Set(['leaseWork']);
 
+/** Core's clock steps with it: what comes after it has the new times. */
+const MOVE = 'moveTimes';
+
 type AnyOp = (...args: unknown[]) => unknown;
 
 /** As SQLite numbers it. */
@@ -34,6 +37,8 @@ export class Engine {
   syncMs: number | undefined;
   /** Each commit waits for the disk. */
   readonly #isFull: boolean;
+  /** How many steps of the clock the stored times have taken. */
+  #step = 0;
   /** Of the operation that runs now. */
   #wakes: Topic[] = [];
 
@@ -74,12 +79,14 @@ export class Engine {
 
   #run(group: readonly OpRequest[]): GroupOutcome {
     const wakes = new Set<Topic>();
+    const step = this.#step;
     let answers: Answer[];
     try {
       this.#sql.begin.run();
       this.#crashPoint('tx-begin');
       answers = group.map((request) => this.#one(request, wakes));
     } catch (error) {
+      this.#step = step;
       return this.#undone(group, error);
     }
     try {
@@ -90,20 +97,23 @@ export class Engine {
       this.#crashPoint('after-commit');
     } catch (error) {
       // No room for the frame that would end the transaction in the log: it has not happened.
+      this.#step = step;
       if (isFull(error)) return this.#undone(group, error);
       return { kind: 'fatal', message: `commit failed: ${text(error)}` };
     }
     return { kind: 'committed', answers, wakes: [...wakes] };
   }
 
-  #one({ id, op, args }: OpRequest, wakes: Set<Topic>): Answer {
+  #one({ id, op, args, step = this.#step }: OpRequest, wakes: Set<Topic>): Answer {
     this.#wakes = [];
     this.#sql.savepoint.run();
     try {
       const run = this.#ops.get(op);
       if (!run) throw new Error(`no operation ${op}`);
+      if (step !== this.#step && op !== MOVE) throw ofOtherStep();
       const value = run(...args);
       this.#sql.release.run();
+      this.#step = step;
       for (const topic of this.#wakes) wakes.add(topic);
       return { id, value };
     } catch (error) {
@@ -140,6 +150,11 @@ function isDamage(error: unknown): boolean {
 
 export function storageFull(): Fault {
   return new Fault('STORAGE_FULL', 'The disk is full.');
+}
+
+/** Its times are of a step that was not taken: among those that are stored they would be wrong. */
+function ofOtherStep(): Fault {
+  return new Fault('CORE_UNAVAILABLE', 'The clock is being set. Try again.');
 }
 
 function text(error: unknown): string {

@@ -3,9 +3,11 @@
  * which one comes next, so that a repeated append changes nothing.
  */
 import { invalidField } from '../../../../proto/rpc/errors.ts';
+import { oldIds } from '../../../common/ids.ts';
 import type { SessionLogChunk, SessionLogOps } from '../../types/sessions.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { storedSums } from '../storage.ts';
+import { hasOldId } from '../times.ts';
 
 type Head = { next: number; size: number; fullAt: number | null };
 
@@ -29,12 +31,13 @@ export function sessionLogOps({ db, crashPoint }: Tx): SessionLogOps {
     SELECT number, entries, count, size FROM session_logs
     WHERE session_id = ? AND number >= ? ORDER BY number`);
   // Indexes session_logs_by_age and session_log_heads_by_age.
-  const purge = db.prepare<[number, number]>(`
+  const isOld = `at < @before AND ${hasOldId('session_id')}`;
+  const purge = db.prepare<[object]>(`
     DELETE FROM session_logs WHERE rowid IN (
-      SELECT rowid FROM session_logs WHERE at < ? ORDER BY at LIMIT ?)`);
-  const purgeHeads = db.prepare<[number, number]>(`
+      SELECT rowid FROM session_logs WHERE ${isOld} ORDER BY at LIMIT @max)`);
+  const purgeHeads = db.prepare<[object]>(`
     DELETE FROM session_log_heads WHERE session_id IN (
-      SELECT session_id FROM session_log_heads WHERE at < ? LIMIT ?)`);
+      SELECT session_id FROM session_log_heads WHERE ${isOld} LIMIT @max)`);
 
   return {
     appendSessionLog({ leaseId, maxBytes, within, at, ...chunk }) {
@@ -69,9 +72,10 @@ export function sessionLogOps({ db, crashPoint }: Tx): SessionLogOps {
       return { chunks, ...(fullAt === null ? {} : { fullAt }) };
     },
 
-    purgeSessionLogs({ before, max }) {
-      const { changes } = purge.run(before, max);
-      if (changes < max) purgeHeads.run(before, max);
+    purgeSessionLogs({ max, ...age }) {
+      const old = { ...oldIds(age), max };
+      const { changes } = purge.run(old);
+      if (changes < max) purgeHeads.run(old);
       return changes;
     },
   };
