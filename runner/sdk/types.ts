@@ -12,7 +12,7 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
-/** What a handler is given beside its params. Source: proto/spec/functions.md 6. */
+/** What a handler is given beside its params. */
 export type FunctionContext<P = Record<string, unknown>> = {
   /** The remote browser of this invocation; it closes when the handler ends. */
   session: {
