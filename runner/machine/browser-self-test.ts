@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import CDP from 'chrome-remote-interface';
 import type { Log } from '../../proto/common/log.ts';
 import type { Chrome } from '../browser/launch.ts';
@@ -29,6 +30,9 @@ const darkPoints = (png: string): string => `(async () => {
 })()`;
 /** The line has some 900; a frame or a cursor would have fewer. Ours. */
 const DARK_MIN = 100;
+/** Ours: a busy machine draws a page's first frame late, and has no picture of it until then. */
+const DRAWN_MS = 10_000;
+const AGAIN_MS = 50;
 /** Ours: the whole takes half a second; a page that has crashed answers nothing. */
 const PROBE_MS = 60_000;
 
@@ -51,7 +55,7 @@ export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
   try {
     const client = await CDP({ target: `ws://127.0.0.1:${port}${path}`, local: true });
     try {
-      return await withinLimit(lookAt(client), client);
+      return await withinLimit((signal) => lookAt(client, signal), client);
     } finally {
       await client.close();
     }
@@ -61,7 +65,7 @@ export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
   }
 }
 
-async function lookAt(client: CDP.Client): Promise<string> {
+async function lookAt(client: CDP.Client, signal: AbortSignal): Promise<string> {
   const { product } = await client.Browser.getVersion();
   const { targetInfos } = await client.Target.getTargets({});
   const page = targetInfos.find(({ type }) => type === 'page');
@@ -71,21 +75,41 @@ async function lookAt(client: CDP.Client): Promise<string> {
   await client.send('Page.navigate', { url: PAGE }, sessionId);
   const computed = await evaluate(client, sessionId, EXPRESSION);
   if (!/^tabern\d+$/.test(computed)) throw new Error(`${product} computed ${computed}`);
-  const { data } = await client.send('Page.captureScreenshot', { format: 'png' }, sessionId);
-  const dark = Number(await evaluate(client, sessionId, darkPoints(data)));
-  if (!(dark >= DARK_MIN)) throw new Error(`${product} draws no text: are there fonts?`);
-  return product;
+  const until = performance.now() + DRAWN_MS;
+  for (;;) {
+    const problem = await drawingProblem(client, sessionId);
+    if (problem === undefined) return product;
+    if (performance.now() > until) throw new Error(`${product} ${problem}`);
+    await pause(AGAIN_MS, undefined, { signal });
+  }
+}
+
+/** What is wrong with a picture of the page; undefined when it shows the line of text. */
+async function drawingProblem(client: CDP.Client, sessionId: string): Promise<string | undefined> {
+  let picture: { data: string };
+  try {
+    picture = await client.send('Page.captureScreenshot', { format: 'png' }, sessionId);
+  } catch (error) {
+    return `draws nothing: ${(error as Error).message}`;
+  }
+  const dark = Number(await evaluate(client, sessionId, darkPoints(picture.data)));
+  return dark >= DARK_MIN ? undefined : 'draws no text: are there fonts?';
 }
 
 /** A client is not told that its browser or page has ended. */
-async function withinLimit<T>(answer: Promise<T>, client: CDP.Client): Promise<T> {
+async function withinLimit<T>(
+  act: (signal: AbortSignal) => Promise<T>,
+  client: CDP.Client,
+): Promise<T> {
+  const ended = new AbortController();
   const { promise: failed, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(reject, PROBE_MS, new Error('a page did not answer in time'));
   client.on('disconnect', () => reject(new Error('it ended while a page was drawn')));
   client.on('Inspector.targetCrashed', () => reject(new Error('a page with text crashed')));
   try {
-    return await Promise.race([answer, failed]);
+    return await Promise.race([act(ended.signal), failed]);
   } finally {
+    ended.abort();
     clearTimeout(timer);
   }
 }

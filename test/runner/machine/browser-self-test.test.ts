@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import { match } from 'uvu/assert';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
 import { findChrome } from '../../../runner/browser/find.ts';
-import { launchChrome } from '../../../runner/browser/launch.ts';
+import { type Chrome, launchChrome } from '../../../runner/browser/launch.ts';
 import { canNest } from '../../../runner/jail/backends/bwrap.ts';
 import { openEgress } from '../../../runner/jail/egress/egress-proxy.ts';
 import { openJail } from '../../../runner/jail/open.ts';
@@ -33,10 +33,24 @@ probe('a Chrome that draws text works, and one without a font is refused', async
     return chrome;
   };
   match(await probeChrome(await launch(), log), /^HeadlessChrome\//);
+  match(await probeChrome(withoutPictures(await launch(), 3), log), /^HeadlessChrome\//);
 
   writeFileSync(join(engine.home, 'fonts/fonts.conf'), NO_FONTS);
   const error = await errorOf(launch().then((chrome) => probeChrome(chrome, log)));
   match((error as Error).message, /draws no text|screenshot|crashed|ended/);
 });
+
+/** One that refuses its first pictures, as Chrome does until a page's first frame is drawn. */
+function withoutPictures(chrome: Chrome, refusals: number): Chrome {
+  let left = refusals;
+  const write = (message: Buffer) => {
+    const text = message.toString();
+    const isRefused = text.includes('Page.captureScreenshot') && left-- > 0;
+    return chrome.pipe.write(isRefused ? Buffer.from(text.replace('"png"', '"gif"')) : message);
+  };
+  return Object.create(chrome, {
+    pipe: { value: Object.create(chrome.pipe, { write: { value: write } }) },
+  });
+}
 
 probe.run();
