@@ -12,15 +12,18 @@ export const ENVIRONMENT: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'a phone, a time zone, a user agent',
+    name: 'a phone, a time zone, media features, a user agent',
     async run({ page, site }) {
       await page.emulate(KnownDevices['iPhone 13']);
       await page.emulateTimezone('Asia/Tokyo');
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'dark' }]);
+      await page.emulateMediaType('print');
       await page.emulateCPUThrottling(2);
       await page.goto(site.url);
       const look = `[innerWidth, devicePixelRatio, navigator.maxTouchPoints, navigator.userAgent,
         Intl.DateTimeFormat().resolvedOptions().timeZone, screen.orientation.type]`;
       const phone = await page.evaluate(look);
+      await page.waitForFunction(`matchMedia('print').matches`); // a new page has it a moment later
       await page.setUserAgent({ userAgent: 'mine' });
       await page.setJavaScriptEnabled(false);
       await page.goto(`data:text/html,<script>document.title = 'ran'</script>`);
