@@ -21,9 +21,9 @@ export const ENVIRONMENT: readonly PuppeteerThing[] = [
       await page.emulateCPUThrottling(2);
       await page.goto(site.url);
       const look = `[innerWidth, devicePixelRatio, navigator.maxTouchPoints, navigator.userAgent,
-        Intl.DateTimeFormat().resolvedOptions().timeZone, screen.orientation.type]`;
+        Intl.DateTimeFormat().resolvedOptions().timeZone, matchMedia('print').matches,
+        matchMedia('(prefers-color-scheme: dark)').matches, screen.orientation.type]`;
       const phone = await page.evaluate(look);
-      await page.waitForFunction(`matchMedia('print').matches`); // a new page has it a moment later
       await page.setUserAgent({ userAgent: 'mine' });
       await page.setJavaScriptEnabled(false);
       await page.goto(`data:text/html,<script>document.title = 'ran'</script>`);

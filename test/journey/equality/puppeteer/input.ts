@@ -29,6 +29,22 @@ export const INPUT: readonly PuppeteerThing[] = [
     },
   },
   {
+    name: 'drag and drop',
+    async run({ page }) {
+      await page.setContent(
+        '<div id=a draggable=true>a</div><div id=b style="height: 50px">b</div>',
+      );
+      await page.evaluate(`a.ondragstart = (e) => e.dataTransfer.setData('text/plain', 'carried');
+        b.ondragover = (e) => e.preventDefault();
+        b.ondrop = (e) => { b.textContent = e.dataTransfer.getData('text/plain') }`);
+      const [from, to] = [await page.$('#a'), await page.$('#b')];
+      if (from && to) await from.drop(to).catch(reported);
+      if (from && to) await to.drop(from);
+      await page.waitForFunction(`b.textContent === 'carried'`);
+      return await page.$eval('#b', (one) => one.textContent);
+    },
+  },
+  {
     name: 'locators: fill, click, hover, filter, map, scroll',
     async run({ page }) {
       await page.setContent(`<input name=n><button onclick="this.textContent = 'pressed'">go
