@@ -1,6 +1,6 @@
 /**
  * `allowedDomains`: main frames navigate to these domains and their subdomains only. The page's
- * own documents wait for a verdict at each hop; no other request is looked at, and a session
+ * own documents wait for a decision at each hop; no other request is looked at, and a session
  * without the setting intercepts nothing at all.
  */
 import type { Page, Pages } from './pages.ts';
@@ -38,10 +38,10 @@ async function guard(page: Page, isAllowed: (url: string) => boolean): Promise<v
     const { requestId, frameId, request } = params as unknown as Paused;
     // a page's main frame has its target's id
     const isRefused = frameId === targetId && !isAllowed(request.url);
-    const verdict = isRefused
+    const settled = isRefused
       ? session.call('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' })
       : session.call('Fetch.continueRequest', { requestId });
-    verdict.catch(() => undefined); // the page has gone on without it
+    settled.catch(() => undefined); // the page has gone on without it
   });
   await session.call('Fetch.enable', DOCUMENTS);
 }

@@ -1,7 +1,7 @@
 /**
  * Which commands of a client reach Chrome: a deny-list with a reason each. The jail is the wall;
  * this keeps a client from ending or fingerprinting its own browser's host, and is what is left
- * where there is no jail. Pure: a message in, a verdict out. Protocol of Chromium 156; look at
+ * where there is no jail. Pure: a message in, a decision out. Protocol of Chromium 156; look at
  * /json/protocol again with each major version.
  */
 
@@ -15,7 +15,7 @@ export type Command = {
   params?: Record<string, unknown> | undefined;
 };
 
-export type Verdict =
+export type Decision =
   | { kind: 'allow' }
   | { kind: 'rewritten'; command: Command }
   /** Creates a browser context whose traffic takes this route. */
@@ -25,14 +25,14 @@ export type Verdict =
   /** The client is done: Browser.close ends its connection, never the browser of the others. */
   | { kind: 'leave' };
 
-/** What a verdict depends on: directories as Chrome sees them, and the client's own sessions. */
-export type Beat = {
+/** What a decision depends on: directories as Chrome sees them, and the client's own sessions. */
+export type PolicyContext = {
   downloads: string;
   uploads: string;
   owns: (cdpSessionId: string) => boolean;
 };
 
-const ALLOW: Verdict = { kind: 'allow' };
+const ALLOW: Decision = { kind: 'allow' };
 /** Chrome's code of an unknown session to detach. */
 const INVALID_PARAMS = -32602;
 /** Where clients find what was uploaded for a session. Source: proto/spec/sessions.md 9. */
@@ -74,8 +74,8 @@ const SCHEMES: ReadonlySet<string> = new Set([
 /** The others are names of the browser's own pages. */
 const ABOUT: ReadonlySet<string> = new Set(['blank', 'srcdoc']);
 
-type Refused = Extract<Verdict, { kind: 'refuse' }>;
-type Check = (command: Command, beat: Beat) => Verdict;
+type Refused = Extract<Decision, { kind: 'refuse' }>;
+type Check = (command: Command, context: PolicyContext) => Decision;
 
 const CHECKED: Readonly<Record<string, Check>> = {
   'Browser.close': () => ({ kind: 'leave' }),
@@ -105,11 +105,11 @@ const CHECKED: Readonly<Record<string, Check>> = {
       return refuse(command, `proxyServer ${(error as Error).message}`);
     }
   },
-  'DOM.setFileInputFiles': (command, beat) =>
-    files(command, command.params?.['files'], beat, (placed) => ({ files: placed })),
-  'Input.dispatchDragEvent': (command, beat) => {
+  'DOM.setFileInputFiles': (command, context) =>
+    files(command, command.params?.['files'], context, (placed) => ({ files: placed })),
+  'Input.dispatchDragEvent': (command, context) => {
     const data = command.params?.['data'] as { files?: unknown } | undefined;
-    return files(command, data?.files, beat, (placed) => ({ data: { ...data, files: placed } }));
+    return files(command, data?.files, context, (placed) => ({ data: { ...data, files: placed } }));
   },
   'Tracing.start': (command) => {
     const { perfettoConfig, tracingBackend } = command.params ?? {};
@@ -119,23 +119,23 @@ const CHECKED: Readonly<Record<string, Check>> = {
 };
 
 /** These name what the relay or its log remembers. */
-const NOTED: ReadonlySet<string> = new Set([
+const OBSERVED: ReadonlySet<string> = new Set([
   'Target.activateTarget',
   'Network.setExtraHTTPHeaders',
 ]);
 
 /** Whether the params of that method are looked at: those of others are not parsed. */
-export function isJudged(method: string): boolean {
-  return Object.hasOwn(CHECKED, method) || NOTED.has(method);
+export function needsParams(method: string): boolean {
+  return Object.hasOwn(CHECKED, method) || OBSERVED.has(method);
 }
 
 /** Judges one command of a client. */
-export function police(command: Command, beat: Beat): Verdict {
+export function decide(command: Command, context: PolicyContext): Decision {
   const { method } = command;
   const domain = method.slice(0, method.indexOf('.'));
   const why = own(REFUSED, method) ?? own(REFUSED_DOMAINS, domain);
   if (why !== undefined) return refuse(command, why);
-  return own(CHECKED, method)?.(command, beat) ?? ALLOW;
+  return own(CHECKED, method)?.(command, context) ?? ALLOW;
 }
 
 /** A method is the client's text: `constructor` must not find what every object has. */
@@ -147,7 +147,7 @@ function refuse(command: Command, why: string): Refused {
   return { kind: 'refuse', why: `${command.method} is not available: ${why}` };
 }
 
-function withParams(command: Command, more: Record<string, unknown>): Verdict {
+function withParams(command: Command, more: Record<string, unknown>): Decision {
   return { kind: 'rewritten', command: { ...command, params: { ...command.params, ...more } } };
 }
 
@@ -155,7 +155,7 @@ function withParams(command: Command, more: Record<string, unknown>): Verdict {
  * Else any path that Chrome can write is writable; Playwright itself sends a path of the client's
  * machine.
  */
-function downloads(command: Command, beat: Beat): Verdict {
+function downloads(command: Command, context: PolicyContext): Decision {
   const { behavior } = command.params ?? {};
   const { downloadPath: _, ...rest } = command.params ?? {};
   if (behavior !== 'allow' && behavior !== 'allowAndName') {
@@ -163,11 +163,11 @@ function downloads(command: Command, beat: Beat): Verdict {
   }
   // Page's older command knows no allowAndName
   const kept = command.method === 'Page.setDownloadBehavior' ? 'allow' : 'allowAndName';
-  const params = { ...rest, behavior: kept, downloadPath: beat.downloads };
+  const params = { ...rest, behavior: kept, downloadPath: context.downloads };
   return { kind: 'rewritten', command: { ...command, params } };
 }
 
-function url(command: Command): Verdict {
+function url(command: Command): Decision {
   const text = command.params?.['url'];
   if (typeof text !== 'string') return ALLOW; // Chrome takes no other value
   return isOpenUrl(text) || isNoUrl(text)
@@ -206,9 +206,9 @@ function isNoUrl(text: string): boolean {
 function files(
   command: Command,
   named: unknown,
-  { uploads }: Beat,
+  { uploads }: PolicyContext,
   params: (placed: string[]) => Record<string, unknown>,
-): Verdict {
+): Decision {
   if (named === undefined) return ALLOW;
   const all: unknown[] = Array.isArray(named) ? named : [undefined];
   const placed = all.flatMap((path) => {

@@ -5,7 +5,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
-import { type Command, isJudged, police } from '../../browser/cdp/command-policy.ts';
+import { type Command, decide, needsParams } from '../../browser/cdp/command-policy.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { contextCreator } from '../../browser/context-proxies.ts';
@@ -66,7 +66,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
   const unanswered = new Unanswered<Owned>((one) => owned.get(one.cdpSessionId) === one);
-  const beat = { ...paths, owns: (id: string) => owned.has(id) };
+  const policyContext = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const warned = new Set<string>();
   const created = contextCreator(chrome.proxies);
@@ -127,8 +127,8 @@ export function openClient(options: ClientOptions): RelayClient {
     watch.sent({ id, method }, sessionId);
     tellFront(chrome, command, to.targetId);
     for (const tooOld of unanswered.add(id, { id: message.id, session: to })) giveUp(tooOld);
-    const judged = params && { params: Buffer.from(JSON.stringify(params)) };
-    if (pipe.write(written({ ...message, ...judged, id }, sessionId))) return id;
+    const parsed = params && { params: Buffer.from(JSON.stringify(params)) };
+    if (pipe.write(written({ ...message, ...parsed, id }, sessionId))) return id;
     reading.pause(pipe);
     void pipe.drained().then(() => reading.resume(pipe));
     return id;
@@ -146,22 +146,22 @@ export function openClient(options: ClientOptions): RelayClient {
       return;
     }
     const { id, method, params } = message;
-    const judged = isJudged(method) ? paramsOf(message) : {};
-    const command = 'error' in judged ? { id, method } : { id, method, ...judged };
+    const parsed = needsParams(method) ? paramsOf(message) : {};
+    const command = 'error' in parsed ? { id, method } : { id, method, ...parsed };
     session.tapped?.command(command, { text, params }, Date.now());
-    if ('error' in judged) answer(message, judged, session);
-    else decide(message, command, session);
+    if ('error' in parsed) answer(message, parsed, session);
+    else apply(message, command, session);
   };
   /** Each once. */
   const warn = (why: string): void => {
     if (!warned.has(why)) tap?.warn(why, Date.now());
     warned.add(why);
   };
-  const decide = (message: Message, command: Command, session: Owned): void => {
-    const verdict = police(command, beat);
-    switch (verdict.kind) {
+  const apply = (message: Message, command: Command, session: Owned): void => {
+    const decision = decide(command, policyContext);
+    switch (decision.kind) {
       case 'refuse': {
-        const { code = REFUSED, why, isWarned } = verdict;
+        const { code = REFUSED, why, isWarned } = decision;
         if (isWarned) warn(why);
         answer(message, { error: { code, message: why } }, session);
         return;
@@ -174,12 +174,12 @@ export function openClient(options: ClientOptions): RelayClient {
         pass(message, command, session);
         return;
       case 'rewritten':
-        pass(message, verdict.command, session);
+        pass(message, decision.command, session);
         return;
       case 'proxied':
         created
-          .create(verdict.route, (own) => {
-            const { command: asked } = verdict;
+          .create(decision.route, (own) => {
+            const { command: asked } = decision;
             const params = { ...asked.params, ...own };
             if (socket.readyState !== socket.OPEN) return undefined;
             return pass(message, { ...asked, params }, session);

@@ -1,22 +1,22 @@
 /** Which commands reach Chrome: each rule with what passes it and what breaks it. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isOpenUrl, police, type Verdict } from '../../../../runner/browser/cdp/command-policy.ts';
+import { type Decision, decide, isOpenUrl } from '../../../../runner/browser/cdp/command-policy.ts';
 
 const rules = suite('runner/browser/cdp/command-policy');
 
-const beat = {
+const context = {
   downloads: '/data/downloads',
   uploads: '/data/uploads',
   owns: (id: string) => id === 'mine',
 };
 
-function judge(method: string, params?: Record<string, unknown>): Verdict {
-  return police({ id: 1, method, ...(params ? { params } : {}) }, beat);
+function decisionOn(method: string, params?: Record<string, unknown>): Decision {
+  return decide({ id: 1, method, ...(params ? { params } : {}) }, context);
 }
 
-function paramsOf(verdict: Verdict): unknown {
-  return verdict.kind === 'rewritten' ? verdict.command.params : verdict.kind;
+function paramsOf(decision: Decision): unknown {
+  return decision.kind === 'rewritten' ? decision.command.params : decision.kind;
 }
 
 rules('what ends, opens or tells about the machine is refused', () => {
@@ -44,13 +44,13 @@ rules('what ends, opens or tells about the machine is refused', () => {
     'PWA.install',
     'PWA.launchFilesInApp',
   ];
-  for (const method of refused) assert.is(judge(method).kind, 'refuse', method);
+  for (const method of refused) assert.is(decisionOn(method).kind, 'refuse', method);
 });
 
 rules('ordinary commands pass as they are', () => {
   const methods = ['Runtime.evaluate', 'Page.captureScreenshot', 'Target.getTargets', 'Page.crash'];
   for (const method of [...methods, 'constructor', '__proto__.x', 'toString', '']) {
-    assert.is(judge(method, {}).kind, 'allow', method);
+    assert.is(decisionOn(method, {}).kind, 'allow', method);
   }
 });
 
@@ -79,67 +79,70 @@ rules('only web URLs are opened, however they are written', () => {
     ...['Fetch.continueRequest', 'Network.continueInterceptedRequest'],
   ];
   for (const method of opening) {
-    assert.is(judge(method, { url: 'file:///x' }).kind, 'refuse', method);
-    assert.is(judge(method, { url: 'http://a' }).kind, 'allow', method);
+    assert.is(decisionOn(method, { url: 'file:///x' }).kind, 'refuse', method);
+    assert.is(decisionOn(method, { url: 'http://a' }).kind, 'allow', method);
   }
-  assert.is(judge('Target.createTarget', { url: '' }).kind, 'allow');
+  assert.is(decisionOn('Target.createTarget', { url: '' }).kind, 'allow');
 });
 
 rules('Chrome itself answers what is no URL, unless its parser might find a closed scheme', () => {
   for (const url of ['not a url', '//x', 'http://[', '', ' HTTP://[', '/etc/passwd', 'a b']) {
-    assert.is(judge('Page.navigate', { url }).kind, 'allow', url);
+    assert.is(decisionOn('Page.navigate', { url }).kind, 'allow', url);
   }
   for (const url of ['file://[', ' \u0001fi\tle://[', 'chrome://[', 'FILE://a b/']) {
     assert.not(URL.canParse(url), url);
-    assert.is(judge('Page.navigate', { url }).kind, 'refuse', url);
+    assert.is(decisionOn('Page.navigate', { url }).kind, 'refuse', url);
   }
 });
 
 rules('downloads go to the session directory', () => {
   const asked = { behavior: 'allow', downloadPath: '/etc', eventsEnabled: true };
-  assert.equal(paramsOf(judge('Browser.setDownloadBehavior', asked)), {
+  assert.equal(paramsOf(decisionOn('Browser.setDownloadBehavior', asked)), {
     behavior: 'allowAndName',
     downloadPath: '/data/downloads',
     eventsEnabled: true,
   });
-  assert.equal(paramsOf(judge('Page.setDownloadBehavior', asked)), {
+  assert.equal(paramsOf(decisionOn('Page.setDownloadBehavior', asked)), {
     ...asked,
     downloadPath: '/data/downloads',
   });
   const denied = { behavior: 'deny', downloadPath: '/etc' };
-  assert.equal(paramsOf(judge('Browser.setDownloadBehavior', denied)), { behavior: 'deny' });
+  assert.equal(paramsOf(decisionOn('Browser.setDownloadBehavior', denied)), { behavior: 'deny' });
 });
 
 rules('sessions are flat', () => {
   const nested = { targetId: 't', flatten: false };
-  assert.equal(paramsOf(judge('Target.attachToTarget', nested)), { targetId: 't', flatten: true });
-  assert.equal(paramsOf(judge('Target.setAutoAttach', { autoAttach: true })), {
+  assert.equal(paramsOf(decisionOn('Target.attachToTarget', nested)), {
+    targetId: 't',
+    flatten: true,
+  });
+  assert.equal(paramsOf(decisionOn('Target.setAutoAttach', { autoAttach: true })), {
     autoAttach: true,
     flatten: true,
   });
 });
 
 rules('a client detaches its own sessions only', () => {
-  assert.is(judge('Target.detachFromTarget', { sessionId: 'mine' }).kind, 'allow');
-  const other = judge('Target.detachFromTarget', { sessionId: 'other' });
+  assert.is(decisionOn('Target.detachFromTarget', { sessionId: 'mine' }).kind, 'allow');
+  const other = decisionOn('Target.detachFromTarget', { sessionId: 'other' });
   assert.equal(other, { kind: 'refuse', code: -32602, why: 'No session with given id' });
 });
 
 rules('the proxy of a browser context is a route, and never Chrome’s', () => {
-  const made = judge('Target.createBrowserContext', {
+  const made = decisionOn('Target.createBrowserContext', {
     disposeOnDetach: true,
     proxyServer: 'socks5://u:s@p.test',
     proxyBypassList: 'a.test',
   });
   assert.is(made.kind, 'proxied');
-  const { command, route } = made as Extract<Verdict, { kind: 'proxied' }>;
+  const { command, route } = made as Extract<Decision, { kind: 'proxied' }>;
   assert.equal(command.params, { disposeOnDetach: true });
   assert.is(route.via?.host, 'p.test');
   for (const params of [{ proxyServer: 'direct://' }, { proxyBypassList: '*' }]) {
-    assert.equal(paramsOf(judge('Target.createBrowserContext', params)), {});
+    assert.equal(paramsOf(decisionOn('Target.createBrowserContext', params)), {});
   }
-  assert.is(judge('Target.createBrowserContext', { disposeOnDetach: true }).kind, 'allow');
-  assert.is(judge('Target.createBrowserContext', { proxyServer: 'ftp://p' }).kind, 'refuse');
+  assert.is(decisionOn('Target.createBrowserContext', { disposeOnDetach: true }).kind, 'allow');
+  assert.is(decisionOn('Target.createBrowserContext', { proxyServer: 'ftp://p' }).kind, 'refuse');
 });
 
 rules('a page is given uploads by the name that clients know', () => {
@@ -149,22 +152,22 @@ rules('a page is given uploads by the name that clients know', () => {
     ['DOM.setFileInputFiles', (files: object) => files],
     ['Input.dispatchDragEvent', (data: object) => ({ type: 'drop', data })],
   ] as const) {
-    const verdict = judge(method, wrap(named) as Record<string, unknown>);
-    assert.is(verdict.kind, 'rewritten');
-    assert.equal(verdict.kind === 'rewritten' && verdict.command.params, wrap(placed));
+    const decision = decisionOn(method, wrap(named) as Record<string, unknown>);
+    assert.is(decision.kind, 'rewritten');
+    assert.equal(decision.kind === 'rewritten' && decision.command.params, wrap(placed));
   }
-  const out = judge('DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] });
+  const out = decisionOn('DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] });
   assert.is(out.kind, 'refuse');
 });
 
 rules('the session’s extension can be asked for', () => {
-  assert.is(judge('Extensions.getExtensions', {}).kind, 'allow');
+  assert.is(decisionOn('Extensions.getExtensions', {}).kind, 'allow');
 });
 
 rules('a page is given uploads of the session only', () => {
   const give = (files: unknown): string[] => [
-    judge('DOM.setFileInputFiles', { files }).kind,
-    judge('Input.dispatchDragEvent', { data: { files } }).kind,
+    decisionOn('DOM.setFileInputFiles', { files }).kind,
+    decisionOn('Input.dispatchDragEvent', { data: { files } }).kind,
   ];
   assert.equal(give(['/data/uploads/a.txt']), ['allow', 'allow']);
   const closed = [['/etc/passwd'], ['/data/uploads/../../etc/passwd'], '/etc/passwd', [1]];
@@ -172,13 +175,13 @@ rules('a page is given uploads of the session only', () => {
 });
 
 rules('tracing stays within the browser', () => {
-  assert.is(judge('Tracing.start', { categories: 'x' }).kind, 'allow');
-  assert.is(judge('Tracing.start', { tracingBackend: 'system' }).kind, 'refuse');
-  assert.is(judge('Tracing.start', { perfettoConfig: 'x' }).kind, 'refuse');
+  assert.is(decisionOn('Tracing.start', { categories: 'x' }).kind, 'allow');
+  assert.is(decisionOn('Tracing.start', { tracingBackend: 'system' }).kind, 'refuse');
+  assert.is(decisionOn('Tracing.start', { perfettoConfig: 'x' }).kind, 'refuse');
 });
 
 rules('Browser.close is the end of the client, not of the browser', () => {
-  assert.is(judge('Browser.close').kind, 'leave');
+  assert.is(decisionOn('Browser.close').kind, 'leave');
 });
 
 rules.run();
