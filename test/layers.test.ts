@@ -69,6 +69,8 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
   ['runner/a.ts', `import E from 'esbuild';`, 'may not import the package esbuild'],
   ['runner/a.ts', `import W from 'ws/wrapper.mjs';`, 'may not import the package ws'],
   ['gateway/a.ts', `import { x } from 'undici';`, 'may not import the package undici'],
+  ['core/maintenance/a.ts', `import { x } from '../store/sqlite/x.ts';`, 'core/store/sqlite/x.ts'],
+  ['core/a.ts', `import type { X } from './store/sqlite/deep/x.ts';`, 'may not import core/store'],
   ['core/delivery/a.ts', `import { x } from 'node:fs';`, 'is pure, so may not import node:fs'],
   ['core/delivery/a.ts', `import { x } from 'fs/promises';`, 'may not import fs/promises'],
   ['core/delivery/a.ts', `import { connect } from 'node:net';`, 'may only judge addresses'],
@@ -99,6 +101,9 @@ const INNOCENT: [path: string, text: string][] = [
   ['core/a.ts', `import { x } from '../proto/x.ts';\nimport { y } from './deep/y.ts';`],
   ['core/a.ts', `// import { x } from '../runner/x.ts';\n/* process.env */`],
   ['core/store/sqlite/a.ts', `import Database from 'better-sqlite3';`],
+  ['core/store/sqlite/deep/a.ts', `import { x } from '../x.ts';`],
+  ['core/store/a.ts', `import { x } from './sqlite/x.ts';`],
+  ['test/core/a.ts', `import { x } from '../../core/store/sqlite/x.ts';`],
   ['gateway/cli/a.ts', `await import('../../runner/cli/publish.ts');`],
   [
     'gateway/cli/roles/serve.ts',

@@ -13,14 +13,13 @@ import { DataError } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
 import type { CoreConfig } from '../config.ts';
 import { startCheck } from '../store/check.ts';
+import { damageError, isDatabaseDamage, wasNotClosed } from '../store/database-file.ts';
 import { openStore } from '../store/thread.ts';
 import type { Store } from '../store/types.ts';
 
 const MARK = 'damaged';
 /** In milliseconds without damage. Ours: whatever is read often has been read by then. */
 const STABLE_MS = 600_000;
-/** As SQLite names it, by code or by message. */
-const DAMAGED = /SQLITE_(?:CORRUPT|NOTADB)|disk image is malformed|file is not a database/;
 
 export type Damage = AsyncDisposable & {
   /**
@@ -41,7 +40,7 @@ export type Damage = AsyncDisposable & {
 export function openDamage(dataDir: string, log: Log): Damage {
   const path = join(dataDir, MARK);
   const isSuspected = existsSync(path);
-  const wasCut = existsSync(join(dataDir, 'tabern.db-wal'));
+  const wasCut = wasNotClosed(dataDir);
   let verdict: Error | undefined;
   let stable: NodeJS.Timeout | undefined;
   let checking: ReturnType<typeof startCheck> | undefined;
@@ -54,7 +53,7 @@ export function openDamage(dataDir: string, log: Log): Damage {
     clear,
     judge(error) {
       if (verdict !== undefined) return verdict;
-      if (!(error instanceof Error) || !DAMAGED.test(error.message)) return error;
+      if (!isDatabaseDamage(error)) return error;
       const says = `the database of ${dataDir} is damaged (${error.message})`;
       const fix = `restore a backup: tabern restore BACKUP --data NEW_DIRECTORY, and start on that`;
       verdict = isSuspected ? new DataError(`${says}: ${fix}`, { cause: error }) : error;
@@ -68,7 +67,7 @@ export function openDamage(dataDir: string, log: Log): Damage {
       const found = (problems: string[]): void => {
         if (problems.length === 0) return;
         log.error({ problems }, 'the database is damaged');
-        throw new Error(`SQLITE_CORRUPT ${problems[0]}`);
+        throw damageError(problems[0]);
       };
       const failed = (error: unknown): void => {
         log.warn({ err: error }, 'the database could not be checked for damage');

@@ -12,7 +12,9 @@ import { openSealer } from '../common/sealer.ts';
 import { readCoreConfig } from '../config.ts';
 import { checkedBytes, isDamage } from '../files/checked-bytes.ts';
 import { DISK_RULE } from '../files/disk-space.ts';
-import { type Inspected, inspect } from '../store/sqlite/engine/inspect.ts';
+import { hasDatabase } from '../store/database-file.ts';
+import { inspectDatabase } from '../store/offline.ts';
+import type { Inspected } from '../store/types/database.ts';
 import { checkKeys } from './doctor-keys.ts';
 
 const MIB = 1 << 20;
@@ -52,12 +54,12 @@ export async function* checkData(
   yield await checkRoom(place);
   yield await checkSync(place);
   if (existsSync(join(dataDir, 'keys'))) yield checkKeys(dataDir);
-  if (!existsSync(join(dataDir, 'tabern.db'))) {
+  if (!hasDatabase(dataDir)) {
     yield ok('database', 'none yet: the first start makes it');
     yield clock(undefined, now());
     return;
   }
-  const found = inspect(join(dataDir, 'tabern.db'));
+  const found = inspectDatabase(dataDir);
   yield database(found);
   if (found.problems.length === 0) {
     yield masterKey(dataDir, found);
@@ -185,7 +187,7 @@ async function isWhole(path: string, blob: Inspected['blobs'][number]): Promise<
 }
 
 function namedIn(dataDir: string): string[] {
-  return inspect(join(dataDir, 'tabern.db')).blobs.map(({ id }) => id);
+  return inspectDatabase(dataDir).blobs.map(({ id }) => id);
 }
 
 function clock(lastTime: number | undefined, at: number): Finding {

@@ -9,7 +9,7 @@ import { createReadStream } from 'node:fs';
 
 export const FORMAT = 'tabern-backup-1';
 export const MANIFEST = 'tabern-backup.json';
-export const DATABASE = 'tabern.db';
+
 export const MASTER_KEY = 'keys/master.key';
 
 export type Manifest = {

@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DATABASE } from '../../store/database-file.ts';
 import type { Snapshot } from '../../store/messages.ts';
 import {
-  DATABASE,
   FORMAT,
   fileMember,
   MANIFEST,

@@ -1,8 +1,7 @@
 /** A backup of a data directory on which no core runs; none starts while it is taken. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { ConfigError } from '../../../proto/common/env.ts';
-import { openForBackup } from '../../store/sqlite/engine/snapshot.ts';
+import { hasDatabase } from '../../store/database-file.ts';
+import { openOffline } from '../../store/offline.ts';
 import { type BackupPart, takeBackup } from './create.ts';
 import { version } from './service.ts';
 
@@ -11,10 +10,10 @@ export async function* offlineBackup(
   dataDir: string,
   { withMasterKey, signal }: { withMasterKey: boolean; signal?: AbortSignal },
 ): AsyncGenerator<BackupPart> {
-  if (!existsSync(join(dataDir, 'tabern.db'))) {
+  if (!hasDatabase(dataDir)) {
     throw new ConfigError(`${dataDir} is no data directory: set TABERN_DATA or --data`);
   }
-  using db = openForBackup(dataDir);
+  using db = openOffline(dataDir);
   const source = { dataDir, version: version(), withMasterKey, signal, at: Date.now() };
   const snapshot = (path: string) => db.snapshot(path, signal);
   yield* takeBackup({ ...source, snapshot });

@@ -12,8 +12,9 @@ import { syncDirectory } from '../../../proto/common/durable.ts';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { isId } from '../../common/ids.ts';
 import { openSealer } from '../../common/sealer.ts';
-import { inspect } from '../../store/sqlite/engine/inspect.ts';
-import { DATABASE, FORMAT, MANIFEST, MASTER_KEY, type Manifest } from './archive.ts';
+import { DATABASE } from '../../store/database-file.ts';
+import { inspectDatabase } from '../../store/offline.ts';
+import { FORMAT, MANIFEST, MASTER_KEY, type Manifest } from './archive.ts';
 
 const ASIDE = '.restore';
 /** In bytes. Ours: a manifest is some 300, and 40 for each missing blob. */
@@ -145,7 +146,7 @@ async function check(found: ReadonlyMap<string, Found>, aside: string): Promise<
   const manifest = await manifestOf(aside, found);
   const database = found.get(DATABASE);
   if (database?.sha256 !== manifest.database.sha256) throw wrong('its database is not whole');
-  const { problems, blobs } = inspect(join(aside, DATABASE));
+  const { problems, blobs } = inspectDatabase(aside);
   if (problems.length > 0) throw wrong(problems[0] ?? '');
   const missing = new Set(manifest.missing);
   for (const { id, size, sha256 } of blobs) {
@@ -181,7 +182,7 @@ async function writeKey(aside: string, text: string): Promise<void> {
 
 /** Throws ConfigError for a key of another database. */
 function checkKey(aside: string): void {
-  const { masterKeyCheck } = inspect(join(aside, DATABASE));
+  const { masterKeyCheck } = inspectDatabase(aside);
   openSealer(join(aside, MASTER_KEY), masterKeyCheck);
 }
 

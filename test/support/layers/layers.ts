@@ -37,6 +37,11 @@ const ROLES = new RegExp(
   ].join('|'),
 );
 
+/** Folder -> the only place that may import from it: its interface to all others. */
+const INNER: Record<string, string> = {
+  'core/store/sqlite': 'core/store',
+};
+
 /** Package -> the only places that may import it. */
 const OWNERS: Record<string, readonly string[]> = {
   'better-sqlite3': ['core/store/sqlite/'],
@@ -128,6 +133,7 @@ function arrows({ path, text }: Source): string[] {
   for (const { target, isDynamic } of importsOf(text)) {
     if (!target.startsWith('.')) continue;
     const to = posix.join(posix.dirname(path), target);
+    if (isInner(path, to)) broken.push(`${path}: may not import ${to}`);
     if (allowed.some((folder) => to.startsWith(`${folder}/`))) continue;
     if (isDynamic && ROLE_TABLES.test(path) && ROLES.test(to)) continue;
     broken.push(`${path}: may not import ${to}`);
@@ -136,6 +142,12 @@ function arrows({ path, text }: Source): string[] {
     broken.push(`${path}: imports a module whose name is not written there`);
   }
   return broken;
+}
+
+/** Tests look into every folder. */
+function isInner(path: string, to: string): boolean {
+  const owner = deepest(INNER, to);
+  return owner !== undefined && !path.startsWith(`${owner}/`) && !path.startsWith('test/');
 }
 
 function packages({ path, text }: Source): string[] {

@@ -1,16 +1,7 @@
 /** Reads a database without changing it: is it whole, is it ours, what does it name. */
 import Sqlite, { type Database } from 'better-sqlite3';
+import type { Inspected } from '../../types/database.ts';
 import { isNewer } from './migrate.ts';
-
-export type Inspected = {
-  /** Sentences for the operator; empty when all is well. */
-  problems: string[];
-  blobs: { id: string; size: number; sha256: string }[];
-  /** Null before the first start. */
-  masterKeyCheck: Uint8Array | null;
-  /** The latest time that was written. */
-  lastTime: number;
-};
 
 /** In rows of integrity_check: more would say the same. */
 const PROBLEMS_MAX = 10;

@@ -6,6 +6,7 @@ import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { Snapshot } from '../../messages.ts';
+import type { OfflineDatabase } from '../../types/database.ts';
 import { takeLock } from './open.ts';
 
 /** Pages of 4 KiB in one step: some 1 ms, in which nobody's commit runs. Ours. */
@@ -33,9 +34,7 @@ export async function snapshotTo(
 }
 
 /** Throws ConfigError when a core runs on the directory. Nothing is migrated. */
-export function openForBackup(
-  dir: string,
-): Disposable & { snapshot: (path: string, signal?: AbortSignal) => Promise<Snapshot> } {
+export function openForBackup(dir: string): OfflineDatabase {
   const lock = takeLock(dir);
   try {
     const db = new Sqlite(join(dir, 'tabern.db'), { fileMustExist: true, timeout: 5_000 });

@@ -1,0 +1,19 @@
+/**
+ * Reads the database of a data directory without a store, for `doctor`, backup and restore. They
+ * depend on this interface and not on the engine.
+ */
+import { join } from 'node:path';
+import { DATABASE } from './database-file.ts';
+import { inspect } from './sqlite/engine/inspect.ts';
+import { openForBackup } from './sqlite/engine/snapshot.ts';
+import type { Inspected, OfflineDatabase } from './types/database.ts';
+
+/** Changes nothing. Works while a core uses the database. */
+export function inspectDatabase(dir: string): Inspected {
+  return inspect(join(dir, DATABASE));
+}
+
+/** Throws ConfigError when a core runs on the directory. Nothing is migrated. */
+export function openOffline(dir: string): OfflineDatabase {
+  return openForBackup(dir);
+}
