@@ -1,21 +1,26 @@
 /**
- * Waits for a topic of the store. Opened before looking for work, so that what comes in between is
- * not missed.
+ * Long polls: a call looks at the state, and again whenever a topic of the store wakes, until there
+ * is an answer or the time is over. Every service that waits for a change of state does so here.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Call } from '../../proto/rpc/local.ts';
 import type { Topic } from '../store/messages.ts';
 import type { Store } from '../store/types.ts';
 
-export type Wake = Disposable & {
-  /** Returns when the topic was woken since the opening, the time is over, or the signal aborts. */
-  wait(ms: number, signal: AbortSignal): Promise<void>;
-};
-
-/** Source: runners.proto. */
+/** In milliseconds. Source: runners.proto. */
 const WAIT_MAX_MS = 25_000;
-/** An answer leaves before the call's own deadline would answer in its place. */
+/** In milliseconds: an answer leaves before the call's deadline would end the call. */
 const ANSWER_MARGIN_MS = 500;
+
+export type PollOptions<T> = {
+  /** By performance.now(): see waitUntil. */
+  until: number;
+  isDone: (found: T) => boolean;
+  /** Aborts when core closes or the caller leaves: nothing is looked for any more. */
+  signal: AbortSignal;
+  /** The milliseconds after which `look` runs again even if nothing woke. */
+  againMs?: (found: T) => number;
+};
 
 /** When a call's wait is over, by performance.now(): as asked, and in time for an answer. */
 export function waitUntil(
@@ -24,21 +29,36 @@ export function waitUntil(
   maxMs = WAIT_MAX_MS,
 ): number {
   const at = performance.now();
-  const left = deadline - at - ANSWER_MARGIN_MS;
-  return at + Math.min(waitMs, maxMs, Math.max(0, left));
+  return at + Math.min(waitMs, maxMs, Math.max(0, deadline - at - ANSWER_MARGIN_MS));
 }
 
-export function openWake(store: Pick<Store, 'onWake'>, topic: Topic): Wake {
+/** The last that `look` found: it is done, or the time is over, or the signal aborted. */
+export async function longPoll<T>(
+  store: Pick<Store, 'onWake'>,
+  topic: Topic,
+  look: () => Promise<T>,
+  { until, isDone, signal, againMs }: PollOptions<T>,
+): Promise<T> {
+  for (;;) {
+    // Listening begins before looking: a change in between is not missed.
+    using wake = listen(store, topic, signal);
+    const found = await look();
+    const leftMs = until - performance.now();
+    if (isDone(found) || leftMs <= 0 || signal.aborted) return found;
+    const pauseMs = Math.max(1, Math.min(leftMs, againMs?.(found) ?? leftMs));
+    // rejects only when it was woken, or is over
+    await sleep(pauseMs, undefined, { signal: wake.signal }).catch(() => undefined);
+    if (signal.aborted) return found;
+  }
+}
+
+/** A signal that aborts when the topic wakes, or with the other signal. */
+function listen(
+  store: Pick<Store, 'onWake'>,
+  topic: Topic,
+  over: AbortSignal,
+): Disposable & { signal: AbortSignal } {
   const woken = new AbortController();
   const stop = store.onWake(topic, () => woken.abort());
-  return {
-    async wait(ms, signal) {
-      try {
-        await sleep(ms, undefined, { signal: AbortSignal.any([woken.signal, signal]) });
-      } catch (error) {
-        if (!(error instanceof Error && error.name === 'AbortError')) throw error;
-      }
-    },
-    [Symbol.dispose]: stop,
-  };
+  return { signal: AbortSignal.any([woken.signal, over]), [Symbol.dispose]: stop };
 }

@@ -12,9 +12,9 @@ import type {
 } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { invalidField, notFound } from '../../proto/rpc/errors.ts';
-import type { Call } from '../../proto/rpc/local.ts';
+import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { openWake, waitUntil } from '../api/long-poll.ts';
+import { longPoll, waitUntil } from '../api/long-poll.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { isId, newId, pathId } from '../common/ids.ts';
 import { extensionOf, findExtension } from '../files/extensions.ts';
@@ -190,16 +190,15 @@ async function ended(
   { id, projectId }: InvocationRow,
   { call, waitMs }: { call: Call; waitMs: number },
 ): Promise<InvocationRow> {
-  const until = waitUntil(call, waitMs, WAIT_MAX * 1_000);
-  for (;;) {
-    // Listening begins before looking: an end that comes between is not missed.
-    using wake = openWake(store, `invocation:${id}`);
-    const row = must(await store.getInvocation({ id, projectId }), 'invocation just read');
-    const leftMs = until - performance.now();
-    if (row.endedAt !== null || leftMs <= 0 || closing.aborted) return row;
-    if (call.signal.aborted) throw call.signal.reason;
-    await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
-  }
+  const look = async () =>
+    must(await store.getInvocation({ id, projectId }), 'invocation just read');
+  const row = await longPoll(store, `invocation:${id}`, look, {
+    until: waitUntil(call, waitMs, WAIT_MAX * 1_000),
+    isDone: ({ endedAt }) => endedAt !== null,
+    signal: AbortSignal.any([call.signal, closing]),
+  });
+  throwIfOver(call);
+  return row;
 }
 
 /** The size is checked before the text is parsed. */

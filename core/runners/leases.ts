@@ -14,8 +14,9 @@ import type {
   Work,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { throwIfOver } from '../../proto/rpc/local.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
-import { openWake, waitUntil } from '../api/long-poll.ts';
+import { longPoll, waitUntil } from '../api/long-poll.ts';
 import { newId } from '../common/ids.ts';
 import { type ContentOptions, contextWork, saveContext } from '../contexts/content.ts';
 import { addDownload } from '../files/downloads.ts';
@@ -76,24 +77,23 @@ export function runnerService(
     async leaseWork(request, { call }) {
       checkHolder(request);
       const kind = kindOf(request.kind);
-      const until = waitUntil(call, request.waitMs);
-      for (;;) {
-        // Listening begins before looking: work that comes between is not missed.
-        using wake = openWake(store, `work:${kind}`);
+      const look = async () => {
         const taken = await take(options, request, kind);
-        const work = await readied(options, taken);
-        if (call.signal.aborted) {
-          // The caller left while the lease was being taken: nobody would ever renew it.
-          if (work.length > 0) await store.putBackWork(work.map(({ leaseId }) => leaseId));
-          throw call.signal.reason;
-        }
-        const waitMs = until - performance.now();
-        if (work.length > 0 || waitMs <= 0 || options.closing.aborted) {
-          return { work };
-        }
-        if (taken.length > 0) continue; // none could be given out: there may be more
-        await wake.wait(waitMs, AbortSignal.any([call.signal, options.closing]));
+        return { taken, work: await readied(options, taken) };
+      };
+      const { work } = await longPoll(store, `work:${kind}`, look, {
+        until: waitUntil(call, request.waitMs),
+        isDone: (found) => found.work.length > 0,
+        signal: AbortSignal.any([call.signal, options.closing]),
+        // none of it could be given out: there may be more
+        againMs: ({ taken }) => (taken.length > 0 ? 0 : request.waitMs),
+      });
+      // The caller left while the lease was being taken: nobody would ever renew it.
+      if (call.signal.aborted && work.length > 0) {
+        await store.putBackWork(work.map(({ leaseId }) => leaseId));
       }
+      throwIfOver(call);
+      return { work };
     },
 
     async renewLeases({ runnerId, instanceId, leaseIds, browserFailed }) {

@@ -8,9 +8,9 @@ import type {
   RunnerServiceService,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
-import type { Call } from '../../proto/rpc/local.ts';
+import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
-import { openWake, waitUntil } from '../api/long-poll.ts';
+import { longPoll, waitUntil } from '../api/long-poll.ts';
 import { cutUtf8 } from '../delivery/envelope.ts';
 import type { Store } from '../store/types.ts';
 
@@ -70,17 +70,13 @@ export function sessionLeases({
   ): Promise<string[]> {
     const { look, waitMs, call } = asked;
     const known = new Set(asked.known);
-    const until = waitUntil(call, waitMs);
-    for (;;) {
-      // Listening begins before looking: what comes between is not missed.
-      using wake = openWake(store, topic);
-      const found = await look();
-      const leftMs = until - performance.now();
-      const isNews = found.some((id) => !known.has(id));
-      if (isNews || leftMs <= 0 || closing.aborted) return found;
-      if (call.signal.aborted) throw call.signal.reason;
-      await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
-    }
+    const found = await longPoll(store, topic, look, {
+      until: waitUntil(call, waitMs),
+      isDone: (ids) => ids.some((id) => !known.has(id)),
+      signal: AbortSignal.any([call.signal, closing]),
+    });
+    throwIfOver(call);
+    return found;
   }
 }
 

@@ -6,8 +6,9 @@ import type {
   SessionServiceService,
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { throwIfOver } from '../../proto/rpc/local.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
-import { openWake, waitUntil } from '../api/long-poll.ts';
+import { longPoll, waitUntil } from '../api/long-poll.ts';
 import type { Store } from '../store/types.ts';
 import type { Signed, SigningKeys } from './signing-keys.ts';
 
@@ -28,16 +29,13 @@ export function locateService({
 }): Service<Pick<typeof SessionServiceService, 'locateSession'>, MachineCaller> {
   return {
     async locateSession({ credential, waitMs = 0 }, { call }) {
-      const until = waitUntil(call, waitMs);
-      for (;;) {
-        // Listening begins before looking: what comes between is not missed.
-        using wake = openWake(store, 'sessions');
-        const found = await presented(credential);
-        const leftMs = until - performance.now();
-        if (found.status !== 'PENDING' || leftMs <= 0 || closing.aborted) return found;
-        if (call.signal.aborted) throw call.signal.reason;
-        await wake.wait(leftMs, AbortSignal.any([call.signal, closing]));
-      }
+      const found = await longPoll(store, 'sessions', () => presented(credential), {
+        until: waitUntil(call, waitMs),
+        isDone: ({ status }) => status !== 'PENDING',
+        signal: AbortSignal.any([call.signal, closing]),
+      });
+      throwIfOver(call);
+      return found;
     },
   };
 

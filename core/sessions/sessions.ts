@@ -11,9 +11,9 @@ import type {
   SessionServiceService,
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
-import type { Call } from '../../proto/rpc/local.ts';
+import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { openWake, waitUntil } from '../api/long-poll.ts';
+import { longPoll, waitUntil } from '../api/long-poll.ts';
 import { isId, newId, pathId } from '../common/ids.ts';
 import type { ListedSession, NewUserSession, SessionRow } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
@@ -167,19 +167,18 @@ async function ready(
   call: Call,
 ): Promise<SessionRow> {
   const { id, projectId } = created;
-  const until = waitUntil(call, READY_WAIT_MS);
-  for (;;) {
-    using wake = openWake(store, 'sessions');
-    const row = (await store.getSession({ id, projectId })) ?? created;
-    if (row.status === 'ERROR') {
-      const why = (row.endReason || 'its runner gave no reason').replace(/\.$/, '');
-      throw new Fault('BROWSER_FAILED', `The session did not start: ${why}.`, { id });
-    }
-    if (call.signal.aborted) throw call.signal.reason;
-    const waitMs = until - performance.now();
-    if (row.status !== 'PENDING' || waitMs <= 0 || closing.aborted) return row;
-    await wake.wait(waitMs, AbortSignal.any([call.signal, closing]));
+  const look = async () => (await store.getSession({ id, projectId })) ?? created;
+  const row = await longPoll(store, 'sessions', look, {
+    until: waitUntil(call, READY_WAIT_MS),
+    isDone: ({ status }) => status !== 'PENDING',
+    signal: AbortSignal.any([call.signal, closing]),
+  });
+  if (row.status === 'ERROR') {
+    const why = (row.endReason || 'its runner gave no reason').replace(/\.$/, '');
+    throw new Fault('BROWSER_FAILED', `The session did not start: ${why}.`, { id });
   }
+  throwIfOver(call);
+  return row;
 }
 
 function checkProject(given: string | undefined, projectId: string): void {

@@ -15,7 +15,7 @@ import type {
 } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
-import { openWake } from '../api/long-poll.ts';
+import { longPoll } from '../api/long-poll.ts';
 import { isId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import { FIVE_DAYS, type Rule } from '../delivery/disable.ts';
@@ -125,21 +125,20 @@ export function deliveryService(
   return {
     async claimDeliveries(request, { call }) {
       const { senderId, instanceId, max, waitMs } = checkedClaim(request);
-      const giveUpAt = performance.now() + waitMs;
-      const ending = AbortSignal.any([call.signal, closing]);
-      for (let isWoken = false; ; isWoken = true) {
-        using wake = openWake(store, 'deliveries');
-        const claimed = await store.claimDeliveries(wantedBy({ senderId, instanceId }, max));
-        if (call.signal.aborted) return handedBack(claimed.claims);
-        const leftMs = giveUpAt - performance.now();
-        const { claims, gone, nextDue } = claimed;
-        const isTold = claims.length > 0 || gone.length > 0 || (max === 0 && isWoken);
-        if (isTold || leftMs <= 0 || closing.aborted) return answered(claimed);
-        const dueMs = max > 0 && nextDue !== null ? nextDue - now() : leftMs;
-        await wake.wait(Math.max(1, Math.min(leftMs, dueMs)), ending);
-        // Who left cannot send: nothing may be claimed for them.
-        if (call.signal.aborted) return NOTHING;
-      }
+      let looks = 0;
+      const look = () => {
+        looks += 1;
+        return store.claimDeliveries(wantedBy({ senderId, instanceId }, max));
+      };
+      const claimed = await longPoll(store, 'deliveries', look, {
+        until: performance.now() + waitMs,
+        isDone: ({ claims, gone }) =>
+          claims.length > 0 || gone.length > 0 || (max === 0 && looks > 1),
+        signal: AbortSignal.any([call.signal, closing]),
+        againMs: ({ nextDue }) => (max > 0 && nextDue !== null ? nextDue - now() : waitMs),
+      });
+      // Nothing is claimed for a sender that left: it cannot send.
+      return call.signal.aborted ? handedBack(claimed.claims) : answered(claimed);
     },
 
     async reportAttempts({ senderId, instanceId, reports, max }, { call }) {

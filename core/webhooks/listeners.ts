@@ -8,7 +8,7 @@ import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.p
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { openShares } from '../../proto/sharing/shares.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { openWake } from '../api/long-poll.ts';
+import { longPoll, waitUntil } from '../api/long-poll.ts';
 import type { HeardEvent } from '../store/types/deliveries.ts';
 import type { Store } from '../store/types.ts';
 
@@ -22,8 +22,6 @@ const POLLS_MAX = 100;
 const LIMIT_MAX = 100;
 /** In seconds. Ours: below the 30 s of a call that names no deadline. */
 const WAIT_MAX_S = 25;
-/** An empty answer leaves before the call's own deadline would answer in its place. */
-const ANSWER_MARGIN_MS = 500;
 const CURSOR = /^e([0-9a-z]{1,10})$/;
 
 type Options = {
@@ -55,24 +53,16 @@ export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'>
       const behind = cursor === undefined ? undefined : readCursor(cursor);
       const last = await store.listen({ projectId, until: now() + LISTENING_MS });
       if (behind === undefined) return { data: [], nextCursor: writeCursor(last) };
-
-      const at = performance.now();
-      const left = call.deadline - at - ANSWER_MARGIN_MS;
-      const until = at + Math.min(wait * 1_000, Math.max(0, left));
-      const ending = AbortSignal.any([call.signal, closing]);
-      for (;;) {
-        // Listening begins before looking: what comes between is not missed.
-        using wake = openWake(store, `events:${projectId}`);
-        const events = await store.eventsAfter({ projectId, after: behind, limit });
-        const waitMs = until - performance.now();
-        if (events.length > 0 || waitMs <= 0 || ending.aborted) {
-          return {
-            data: events.map(toEvent),
-            nextCursor: writeCursor(events.at(-1)?.seq ?? behind),
-          };
-        }
-        await wake.wait(waitMs, ending);
-      }
+      const look = () => store.eventsAfter({ projectId, after: behind, limit });
+      const events = await longPoll(store, `events:${projectId}`, look, {
+        until: waitUntil(call, wait * 1_000),
+        isDone: ({ length }) => length > 0,
+        signal: AbortSignal.any([call.signal, closing]),
+      });
+      return {
+        data: events.map(toEvent),
+        nextCursor: writeCursor(events.at(-1)?.seq ?? behind),
+      };
     },
   };
 }
