@@ -158,7 +158,7 @@ async function lease(options: {
       kind: 'INVOCATION',
       max: config.invocationsMax,
       // core says RUNNING before there is a Chrome
-      foretell: ({ item }) =>
+      announce: ({ item }) =>
         item?.$case === 'invocation' ? door.expect(item.value.signingKey) : undefined,
       async run({ leaseId, item }: Work, held) {
         if (item?.$case !== 'invocation') return;
@@ -178,8 +178,8 @@ async function lease(options: {
       ...shared,
       kind: 'BUILD',
       max: config.buildsMax,
-      async run({ leaseId, item }: Work, { lost, taken, call }) {
-        await taken;
+      async run({ leaseId, item }: Work, { lost, acknowledged, call }) {
+        await acknowledged;
         if (item?.$case !== 'build' || lost.aborted) return;
         const signal = AbortSignal.any([lost, stopped]);
         const deps = { ...core, call, hosts, jail, installed, config: build, log, signal };

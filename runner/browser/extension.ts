@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SessionUnfit } from '../common/session-unfit.ts';
+import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Pipe } from './cdp/pipe.ts';
 
 export type LoadedExtension = {
@@ -55,7 +55,7 @@ export async function extensionLoaded(pipe: Pipe, extension: LoadedExtension): P
     if (loaded && (!worker || (await isWorking(pipe, loaded.id)))) return;
     await sleep(PAUSE_MS);
   }
-  throw new SessionUnfit('the browser did not load the extension: look at its manifest');
+  throw new UnsupportedSessionError('the browser did not load the extension: look at its manifest');
 }
 
 async function isWorking(pipe: Pipe, id: string): Promise<boolean> {

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
-import { SessionUnfit } from '../common/session-unfit.ts';
+import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Egress } from '../jail/egress/egress-proxy.ts';
 import { INLET_PORT, openInlet, takeInlet } from '../jail/egress/listener.ts';
 import type { Exit, Jail, Jailed } from '../jail/jail.ts';
@@ -134,7 +134,7 @@ async function launchIn(place: Place): Promise<Chrome> {
   } catch (error) {
     jailed.kill();
     await exited;
-    if (error instanceof SessionUnfit) throw error;
+    if (error instanceof UnsupportedSessionError) throw error;
     const said = stderr().trim().slice(-1000) || 'nothing';
     throw new Error(`Chrome did not start: ${String(error)}; it said: ${said}`, { cause: error });
   }

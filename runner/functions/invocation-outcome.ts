@@ -9,7 +9,7 @@ import type {
   CompleteInvocationRequest_Failure,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { lossOf } from '../browser/launch.ts';
-import { SessionUnfit } from '../common/session-unfit.ts';
+import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Session } from '../sessions/session.ts';
 import type { InvokeOutcome } from './hosts.ts';
 
@@ -57,7 +57,7 @@ export function failureOf(
   const ended = cutShort(cut);
   if (ended) return ended;
   if (signal.aborted) return failure('INTERNAL_ERROR', 'the runner ended before the handler began');
-  if (error instanceof SessionUnfit) return failure('INTERNAL_ERROR', error.message);
+  if (error instanceof UnsupportedSessionError) return failure('INTERNAL_ERROR', error.message);
   log.error({ err: error }, 'an invocation could not start');
   return failure('INTERNAL_ERROR', 'the browser or the function could not be started');
 }

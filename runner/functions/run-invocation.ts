@@ -17,7 +17,7 @@ import type { Clients } from '../../proto/rpc/services.ts';
 import type { LogLine } from '../host/messages.ts';
 import { openRunLog, type RunLog } from '../leases/log-shipper.ts';
 import { patience, tellOutcome } from '../leases/report-outcome.ts';
-import { type PartsDeps, partsOf } from '../sessions/components.ts';
+import { type ComponentDeps, componentsOf } from '../sessions/components.ts';
 import { openContext } from '../sessions/context.ts';
 import type { Recordings } from '../sessions/recording/uploader.ts';
 import type { Door } from '../sessions/server/session-server.ts';
@@ -47,19 +47,19 @@ export type InvocationDeps = {
   call: CallOptions;
   bundles: Bundles;
   chromes: Chromes;
-  engine: PartsDeps['engine'];
-  browsers: PartsDeps['browsers'];
+  engine: ComponentDeps['engine'];
+  browsers: ComponentDeps['browsers'];
   hosts: Pick<Hosts, 'invoke'>;
   door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
-  extensions?: PartsDeps['extensions'] | undefined;
+  extensions?: ComponentDeps['extensions'] | undefined;
   log: Log;
   now: () => number;
   /** Settles when core knows that it came: a handler begins no sooner. */
-  taken: Promise<void>;
+  acknowledged: Promise<void>;
   /** Aborts when the lease is lost: stop, and tell nobody. */
   lost: AbortSignal;
   /** Aborts when its user wants it to end. */
@@ -96,8 +96,8 @@ async function tell(
   lines: RunLog,
   deps: RunDeps,
 ): Promise<void> {
-  const { clients, call, leaseId, log, lost, taken } = deps;
-  await taken; // what could not begin may have failed sooner
+  const { clients, call, leaseId, log, lost, acknowledged } = deps;
+  await acknowledged; // what could not begin may have failed sooner
   const over = patience(deps);
   const code = lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
   ended(code, code !== COMPLETED);
@@ -121,7 +121,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   let outcome: Outcome;
   let hasBegun = false; // what no handler touched is not worth a save
   const loadContext = contextOf(work, lines, deps);
-  const { open, wanted } = partsOf(work, deps);
+  const { open, wanted } = componentsOf(work, deps);
   const options = { ...deps, loadContext, wanted, parts: open };
   const opening = openSession(options, signal).then((opened) => {
     session = opened;
@@ -139,7 +139,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
     const bundle = step('bundle', () => deps.bundles.get({ blobId, sha256 }, signal));
-    const [opened, found] = await Promise.all([opening, bundle, deps.taken]);
+    const [opened, found] = await Promise.all([opening, bundle, deps.acknowledged]);
     signal.throwIfAborted();
     using _admitted = deps.door.admit(work.signingKey, opened);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);

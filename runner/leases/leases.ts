@@ -21,17 +21,17 @@ export type Ends = {
 };
 
 /** How a piece of work hears of its lease. */
-export type Held = Ends & {
+export type HeldLease = Ends & {
   /**
    * Settles when core has acknowledged that it came, or when it is lost. Until then it may be
    * prepared, with what nobody sees: another runner may be given it.
    */
-  taken: Promise<void>;
+  acknowledged: Promise<void>;
 };
 
 export type Leases = AsyncDisposable & {
   /** Register it, then `take` it; dispose when its work has ended. */
-  hold(leaseId: string): Disposable & Held;
+  hold(leaseId: string): Disposable & HeldLease;
   held(): number;
   /** These are all whose work shall end, held or on their way here. */
   release(leaseIds: readonly string[]): void;
@@ -40,7 +40,7 @@ export type Leases = AsyncDisposable & {
    * says how it went. Those that core does not know any more, or could not be told of, are lost:
    * it offers again what it has not heard of.
    */
-  take(leaseIds: string[]): void;
+  acknowledge(leaseIds: string[]): void;
 };
 
 /** The lease thread. Dispose ends it. */
@@ -55,8 +55,8 @@ export type LeaseListener = {
 type Lease = {
   lost: AbortController;
   released: AbortController;
-  taken: PromiseWithResolvers<void>;
-  isTaken: boolean;
+  acknowledged: PromiseWithResolvers<void>;
+  isAcknowledged: boolean;
 };
 
 export function openLeases(options: {
@@ -81,7 +81,7 @@ export function openLeases(options: {
     log.warn({ leaseId: id, why }, 'a lease is lost');
     lease.lost.abort(new Error(`the lease is lost: ${why}`));
     held.delete(id);
-    lease.taken.resolve(); // whatever core is still told of the others
+    lease.acknowledged.resolve(); // whatever core is still told of the others
   };
   /** For good: no lease can be held any more. */
   const loseAll = (why: string): void => {
@@ -94,8 +94,8 @@ export function openLeases(options: {
         for (const id of message.leaseIds) {
           const lease = held.get(id);
           if (lease === undefined) continue;
-          lease.isTaken = true;
-          lease.taken.resolve();
+          lease.isAcknowledged = true;
+          lease.acknowledged.resolve();
         }
         break;
       case 'lost':
@@ -119,18 +119,18 @@ export function openLeases(options: {
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();
   const stopping = onAbort(options.stopped, () => {
-    for (const [id, { isTaken }] of held) if (!isTaken) lose(id, 'the runner ends');
+    for (const [id, { isAcknowledged: isTaken }] of held) if (!isTaken) lose(id, 'the runner ends');
   });
 
   return {
     held: () => held.size,
-    take: (leaseIds) => thread.send({ type: 'acquired', leaseIds }),
+    acknowledge: (leaseIds) => thread.send({ type: 'acquired', leaseIds }),
     hold(leaseId) {
       const lease = {
         lost: new AbortController(),
         released: new AbortController(),
-        taken: Promise.withResolvers<void>(),
-        isTaken: false,
+        acknowledged: Promise.withResolvers<void>(),
+        isAcknowledged: false,
       };
       held.set(leaseId, lease);
       if (released.has(leaseId)) lease.released.abort(new Error('released'));
@@ -138,7 +138,7 @@ export function openLeases(options: {
       return {
         lost: lease.lost.signal,
         released: lease.released.signal,
-        taken: lease.taken.promise,
+        acknowledged: lease.acknowledged.promise,
         [Symbol.dispose]() {
           if (held.delete(leaseId)) thread.send({ type: 'dropped', leaseId });
         },

@@ -8,7 +8,7 @@ import type { Log } from '../../proto/common/log.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
-import type { Held, Leases } from './leases.ts';
+import type { HeldLease, Leases } from './leases.ts';
 import { isSuperseded } from './renewals.ts';
 import { inSpan } from './tracing.ts';
 
@@ -31,11 +31,11 @@ export type LoopOptions = {
    * Told of a piece of work before core hears that it is taken: from then on users may come for it.
    * Disposed when the work is over, or was not taken.
    */
-  foretell?: (work: Work) => Disposable | undefined;
+  announce?: (work: Work) => Disposable | undefined;
   /**
    * Does one piece of work; never rejects for a reason of the work. `call` is how it calls core.
    */
-  run(work: Work, given: Held & { call: CallOptions }): Promise<void>;
+  run(work: Work, given: HeldLease & { call: CallOptions }): Promise<void>;
   log: Log;
   /** A newer instance of this runner has registered: nothing more is leased. */
   onSuperseded(): void;
@@ -74,27 +74,27 @@ export async function workLoop(options: LoopOptions): Promise<void> {
   await Promise.all(running);
 }
 
-type Leased = { work: Work; foretold: Disposable | undefined; held: Disposable & Held };
+type Leased = { work: Work; announced: Disposable | undefined; held: Disposable & HeldLease };
 
 async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
-  const { clients, call, runner, leases, kind, signal, foretell } = options;
+  const { clients, call, runner, leases, kind, signal, announce } = options;
   const { work } = await clients.runners.leaseWork(
     { ...runner, kind, max, places: options.max, waitMs: WAIT_MS },
     { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
   );
   if (work.length === 0) return [];
   const offered = work.map((one) => {
-    return { work: one, foretold: foretell?.(one), held: leases.hold(one.leaseId) };
+    return { work: one, announced: announce?.(one), held: leases.hold(one.leaseId) };
   });
-  leases.take(work.map(({ leaseId }) => leaseId));
+  leases.acknowledge(work.map(({ leaseId }) => leaseId));
   return offered;
 }
 
 async function start(
-  { work, foretold, held }: Leased,
+  { work, announced, held }: Leased,
   { run, log, call }: LoopOptions,
 ): Promise<void> {
-  using _foretold = foretold;
+  using _announced = announced;
   using _held = held;
   try {
     await inSpan(work, call, (own) => run(work, { ...held, call: own }));

@@ -7,7 +7,7 @@ import type { Metrics } from '../../proto/common/metrics.ts';
 import { type Engines, findEngines } from '../browser/find.ts';
 import { type Chrome, launchChrome } from '../browser/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from '../browser/pool.ts';
-import { SessionUnfit } from '../common/session-unfit.ts';
+import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Config } from '../config.ts';
 import { openOutlet } from '../functions/host-egress.ts';
 import { type Hosts, openHosts } from '../functions/hosts.ts';
@@ -91,7 +91,9 @@ export async function openMachine(options: {
     const { invocations, all } = engines;
     const engine = kind === undefined ? invocations : all.find((one) => one.kind === kind);
     if (engine === undefined) {
-      throw new SessionUnfit(`the session needs ${kind}, which its runner does not have`);
+      throw new UnsupportedSessionError(
+        `the session needs ${kind}, which its runner does not have`,
+      );
     }
     return await launchChrome({
       ...common,

@@ -15,7 +15,7 @@ import type { Config } from '../config.ts';
 import { type Filters, openFilters } from '../jail/egress/ad-filters.ts';
 import { openPatterns, type Patterns } from '../jail/egress/patterns.ts';
 import { planOf } from '../jail/egress/session-routes.ts';
-import type { OpenPart } from './session.ts';
+import type { OpenComponent } from './session.ts';
 
 /** As core has checked it. */
 export type SessionParams = {
@@ -66,7 +66,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...['allowedDomains', 'ignoreCertificateErrors', 'extensionId', 'fingerprint', 'engine'],
 ]);
 
-export type Settings = { wanted: TakeOptions; open: OpenPart };
+export type Settings = { wanted: TakeOptions; open: OpenComponent };
 
 /** `usual`: the engine where none is asked for. */
 export function sessionSettings(
@@ -105,7 +105,7 @@ export function sessionSettings(
         await setViewport(chrome, await openPages(chrome), { ...WINDOW, ...viewport });
       }
       if (allowedDomains.length > 0) await keepToDomains(await openPages(chrome), allowedDomains);
-      return { end: async () => undefined };
+      return { close: async () => undefined };
     },
   };
 }

@@ -10,7 +10,7 @@ import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { lossOf } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';
-import { SessionUnfit } from '../common/session-unfit.ts';
+import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import { type SessionParams, type SettingsDeps, sessionSettings } from './browser-settings.ts';
 import { downloads } from './downloads.ts';
 import type { Extensions } from './extensions.ts';
@@ -18,7 +18,7 @@ import { openLiveView } from './live-view/live-view.ts';
 import { sessionLogs } from './log/log-shipper.ts';
 import { recording } from './recording/recording.ts';
 import type { Recordings } from './recording/uploader.ts';
-import type { OpenPart } from './session.ts';
+import type { OpenComponent } from './session.ts';
 import { uploads } from './uploads.ts';
 
 /** Ours: more unreachable hosts than a person reads about. */
@@ -34,7 +34,7 @@ export type SessionNeeds = Pick<
   'sessionId' | 'projectId' | 'sessionParamsJson' | 'extension'
 >;
 
-export type PartsDeps = {
+export type ComponentDeps = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
   call: CallOptions;
   leaseId: string;
@@ -53,16 +53,16 @@ export type PartsDeps = {
   browsers: SettingsDeps;
 };
 
-export type Parts = {
+export type SessionComponents = {
   /** Opened all at once; ended all at once, the log after them. */
-  open: readonly OpenPart[];
+  open: readonly OpenComponent[];
   /** What its Chrome is started with. Empty: a spare one will do. */
   wanted(signal: AbortSignal): Promise<TakeOptions>;
   /** Tells the session's user of something that was not done as asked. */
   warn(message: string): void;
 };
 
-export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
+export function componentsOf(work: SessionNeeds, deps: ComponentDeps): SessionComponents {
   const { log, recordings } = deps;
   const { projectId } = work;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
@@ -94,17 +94,17 @@ export function partsOf(work: SessionNeeds, deps: PartsDeps): Parts {
 }
 
 /** Its user is told of a limit that its browser was ended for. */
-function limits(warn: Parts['warn']): OpenPart {
+function limits(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     void chrome.pipe.closed.then(() => {
       if (chrome.why() !== undefined) warn(lossOf(chrome));
     });
-    return { end: async () => undefined };
+    return { close: async () => undefined };
   };
 }
 
 /** Warns of each host that could not be reached, with the reason that no net error has. */
-function refusals(warn: Parts['warn']): OpenPart {
+function refusals(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     const told = new Set<string>();
     chrome.egress.onRefusal(({ why, error }) => {
@@ -113,15 +113,15 @@ function refusals(warn: Parts['warn']): OpenPart {
       told.add(why);
       warn(why);
     });
-    return { end: async () => undefined };
+    return { close: async () => undefined };
   };
 }
 
 /** What the others, and the save of the context, say at their end still stands in the log. */
-function endingLast(log: OpenPart): OpenPart {
+function endingLast(log: OpenComponent): OpenComponent {
   return async (chrome) => {
-    const { end, ...kept } = await log(chrome);
-    return { ...kept, end: async () => undefined, endLast: end };
+    const { close: closeLast, ...others } = await log(chrome);
+    return { ...others, close: async () => undefined, closeLast };
   };
 }
 
@@ -132,15 +132,15 @@ function endingLast(log: OpenPart): OpenPart {
 async function extensionOf(
   { extension: wanted }: SessionNeeds,
   { extensionId, browserSettings }: SessionParams,
-  { extensions, warn }: PartsDeps & Pick<Parts, 'warn'>,
+  { extensions, warn }: ComponentDeps & Pick<SessionComponents, 'warn'>,
   signal: AbortSignal,
 ): Promise<TakeOptions['extension']> {
   const isNamed = extensionId !== undefined || browserSettings?.extensionId !== undefined;
   if (wanted === undefined) {
-    if (isNamed) throw new SessionUnfit('the extension of the session was deleted');
+    if (isNamed) throw new UnsupportedSessionError('the extension of the session was deleted');
     return undefined;
   }
-  if (extensions === undefined) throw new SessionUnfit('extensions are not loaded here');
+  if (extensions === undefined) throw new UnsupportedSessionError('extensions are not loaded here');
   const found = await extensions.get(wanted, signal);
   if ('dir' in found) return { id: wanted.extensionId, dir: found.dir };
   warn(`extensionId: the extension is not loaded: ${found.refused}`);

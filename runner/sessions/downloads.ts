@@ -15,7 +15,7 @@ import type { Clients } from '../../proto/rpc/services.ts';
 import type { Chrome } from '../browser/launch.ts';
 import { until } from '../common/abort.ts';
 import { retried } from '../leases/retry.ts';
-import type { OpenPart } from './session.ts';
+import type { OpenComponent } from './session.ts';
 
 /** Of one file. Source: blobs.proto. */
 const FILE_MAX_BYTES = 1 << 30;
@@ -44,7 +44,7 @@ export type DownloadsOptions = {
 type Downloading = Pick<Chrome, 'pipe' | 'dir'>;
 type Begun = { name: string; bytes: number };
 
-export function downloads(options: DownloadsOptions): OpenPart {
+export function downloads(options: DownloadsOptions): OpenComponent {
   return async (chrome) => {
     const session = new Downloads(chrome, options);
     const stop = chrome.pipe.onEvent(({ method, params }) => {
@@ -52,7 +52,7 @@ export function downloads(options: DownloadsOptions): OpenPart {
       else if (method === 'Browser.downloadProgress') session.progress(params);
     });
     return {
-      async end() {
+      async close() {
         await session.end();
         stop();
       },

@@ -37,7 +37,7 @@ const ends = {
   lost: { end: 'ERROR', reason: 'the session’s lease was lost', code: GOING_AWAY },
 } as const satisfies Record<string, End>;
 
-export type Life = Disposable & {
+export type Lifetime = Disposable & {
   /** Its time begins: so much is left of it. */
   begin(leftMs: number): void;
   /** Clients have come or left: so many there are. */
@@ -49,11 +49,11 @@ export type Life = Disposable & {
   /** Its Chrome ended by itself, for a reason that says so. */
   crashed(reason: string): void;
   /** Aborts when it ends. */
-  over: AbortSignal;
+  done: AbortSignal;
   ended: Promise<End>;
 };
 
-export function openLife(options: {
+export function openLifetime(options: {
   keepAlive: boolean;
   times: Pick<SessionTimes, 'connectMs' | 'graceMs'>;
   /** Aborts when its user wants it to end. */
@@ -62,7 +62,7 @@ export function openLife(options: {
   ending: AbortSignal;
   /** Aborts when the lease is lost. */
   lost: AbortSignal;
-}): Life {
+}): Lifetime {
   const { keepAlive, times } = options;
   const { promise: ended, resolve } = Promise.withResolvers<End>();
   const over = new AbortController();
@@ -87,7 +87,7 @@ export function openLife(options: {
   const listened = listening.move();
   return {
     ended,
-    over: over.signal,
+    done: over.signal,
     visited,
     get wasVisited() {
       return wasVisited;

@@ -14,12 +14,12 @@ import type { SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { onAbort } from '../common/abort.ts';
-import { SessionUnfit } from '../common/session-unfit.ts';
+import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import { patience, tellOutcome } from '../leases/report-outcome.ts';
 import { retried } from '../leases/retry.ts';
-import { type PartsDeps, partsOf } from './components.ts';
+import { type ComponentDeps, componentsOf } from './components.ts';
 import { openContext } from './context.ts';
-import { type End, type Life, openLife, type SessionTimes } from './lifetime.ts';
+import { type End, type Lifetime, openLifetime, type SessionTimes } from './lifetime.ts';
 import type { Recordings } from './recording/uploader.ts';
 import type { Door } from './server/session-server.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
@@ -28,19 +28,19 @@ export type SessionDeps = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
   call: CallOptions;
   chromes: Chromes;
-  engine: PartsDeps['engine'];
-  browsers: PartsDeps['browsers'];
+  engine: ComponentDeps['engine'];
+  browsers: ComponentDeps['browsers'];
   door: Pick<Door, 'admit'>;
   /** Where contexts are unpacked. */
   runDir: string;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
-  extensions?: PartsDeps['extensions'] | undefined;
+  extensions?: ComponentDeps['extensions'] | undefined;
   log: Log;
   now: () => number;
   times: SessionTimes;
   /** Settles when core knows that it came: nobody is let in sooner. */
-  taken: Promise<void>;
+  acknowledged: Promise<void>;
   /** Aborts when the lease is lost: stop, and tell nobody. */
   lost: AbortSignal;
   /** Aborts when its user wants it to end. */
@@ -67,7 +67,7 @@ export async function runSession(
   const { clients, call } = given;
   const log = given.log.child({ sessionId: work.sessionId });
   const over = await run(work, { ...given, leaseId, log });
-  await given.taken; // what could not begin may have failed sooner
+  await given.acknowledged; // what could not begin may have failed sooner
   if (over === undefined || given.lost.aborted) return;
   const { end, reason, proxyBytes } = over;
   log.info({ end, reason }, 'a session has ended');
@@ -82,10 +82,10 @@ export async function runSession(
 
 /** Undefined when core shall not be told. */
 async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined> {
-  using life = openLife({ ...deps, keepAlive: work.keepAlive });
+  using life = openLifetime({ ...deps, keepAlive: work.keepAlive });
   let session: Session;
   try {
-    [session] = await Promise.all([open(work, life, deps), deps.taken]);
+    [session] = await Promise.all([open(work, life, deps), deps.acknowledged]);
   } catch (error) {
     const isForAnother = deps.ending.aborted && !deps.released.aborted;
     return isForAnother ? undefined : { ...(await failure(error, life, deps)), proxyBytes: 0 };
@@ -94,7 +94,7 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
   using _watched = onAbort(lost, () => life.crashed((lost.reason as Error).message));
   let end: End | undefined;
   try {
-    life.over.throwIfAborted(); // its lease was lost while its Chrome was prepared
+    life.done.throwIfAborted(); // its lease was lost while its Chrome was prepared
     end = await hold(session, work, { ...deps, life });
   } catch (error) {
     end = await failure(error, life, deps);
@@ -107,21 +107,21 @@ async function run(work: SessionWork, deps: WorkDeps): Promise<Ended | undefined
   return end && { ...end, proxyBytes: session.chrome.egress.bytes.managed };
 }
 
-async function open(work: SessionWork, life: Life, deps: WorkDeps): Promise<Session> {
+async function open(work: SessionWork, life: Lifetime, deps: WorkDeps): Promise<Session> {
   const { context } = work;
-  const { open: parts, wanted, warn } = partsOf(work, deps);
+  const { open: parts, wanted, warn } = componentsOf(work, deps);
   const lost = AbortSignal.any([deps.lost, deps.stopped]);
   const loadContext =
     context && ((signal: AbortSignal) => openContext(context, { ...deps, lost, warn }, signal));
   const relay = { idleMs: deps.times.idleMs, onClients: life.clients };
-  return await openSession({ ...deps, loadContext, wanted, parts, relay }, life.over);
+  return await openSession({ ...deps, loadContext, wanted, parts, relay }, life.done);
 }
 
 /** From when clients can come to its end. Rejects when core cannot be told that it runs. */
 async function hold(
   session: Session,
   { signingKey, timeoutMs }: SessionWork,
-  { life, door, clients, call, leaseId, now }: WorkDeps & { life: Life },
+  { life, door, clients, call, leaseId, now }: WorkDeps & { life: Lifetime },
 ): Promise<End | undefined> {
   const { view, startedAt: startMs } = session;
   const watched =
@@ -133,7 +133,7 @@ async function hold(
   // before core knows that it runs: a client may be there the moment it does
   using _admitted = door.admit(signingKey, { ...session, ...(watched && { view: watched }) });
   const request = { leaseId, startMs };
-  const options = { ...call, signal: life.over };
+  const options = { ...call, signal: life.done };
   const { accepted } = await retried(() => clients.runners.startSession(request, options));
   if (!accepted) return undefined;
   life.begin(startMs + timeoutMs - now());
@@ -141,9 +141,9 @@ async function hold(
 }
 
 /** What kept it from beginning: its end came first, or it is our failure. */
-async function failure(error: unknown, life: Life, deps: WorkDeps): Promise<End> {
-  if (life.over.aborted) return await life.ended;
-  if (error instanceof SessionUnfit) return { ...FAILED, reason: error.message };
+async function failure(error: unknown, life: Lifetime, deps: WorkDeps): Promise<End> {
+  if (life.done.aborted) return await life.ended;
+  if (error instanceof UnsupportedSessionError) return { ...FAILED, reason: error.message };
   deps.log.error({ err: error }, 'a session could not start');
   return FAILED;
 }

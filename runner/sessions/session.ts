@@ -24,14 +24,14 @@ export type Chromes = {
 };
 
 /** What watches a session while it is open. */
-export type SessionPart = {
+export type SessionComponent = {
   /**
    * Tells core what it still holds. Called once, when no client is left and Chrome still runs, or
    * is lost. Returns at once when nothing happened; never rejects.
    */
-  end(): Promise<void>;
+  close(): Promise<void>;
   /** As `end`, when the context has been saved: for who keeps what the others have to say. */
-  endLast?(): Promise<void>;
+  closeLast?(): Promise<void>;
   /** Sees what passes between clients and Chrome. */
   tap?: Tap;
   /** Serves the live view's socket; `target` is a page's target id, absent for the active page. */
@@ -50,9 +50,9 @@ export type ServeView = (upgrade: {
 export type PutUpload = (name: string, content: Readable) => Promise<void>;
 
 /** Called before the first client is let in. Rejects only when the session cannot be without it. */
-export type OpenPart = (chrome: Chrome) => Promise<SessionPart>;
+export type OpenComponent = (chrome: Chrome) => Promise<SessionComponent>;
 
-export type Session = Pick<SessionPart, 'view' | 'putUpload'> & {
+export type Session = Pick<SessionComponent, 'view' | 'putUpload'> & {
   relay: Relay;
   chrome: Chrome;
   /** When its Chrome was ready, in ms since 1970. */
@@ -80,7 +80,7 @@ export type SessionOptions = {
   loadContext?: ((signal: AbortSignal) => Promise<Context>) | undefined;
   /** What its Chrome is started with, beyond the context; nothing: a spare one will do. */
   wanted?: ((signal: AbortSignal) => Promise<TakeOptions>) | undefined;
-  parts?: readonly OpenPart[];
+  parts?: readonly OpenComponent[];
   /** What the relay is told beside the log. */
   relay?: Omit<RelayOptions, 'log'>;
 };
@@ -93,7 +93,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const wanted = (await options.wanted?.(signal)) ?? {};
   const context = await loadContext?.(signal);
   const chrome = await step('browser', () => startIn(context, { ...options, wanted }, signal));
-  const parts = await openParts(chrome, context, options.parts ?? []);
+  const parts = await openComponents(chrome, context, options.parts ?? []);
   const tap = parts.find((part) => part.tap)?.tap;
   const relay = openRelay(chrome, { ...options.relay, log, tap });
   const lost = new AbortController();
@@ -157,17 +157,17 @@ async function startIn(
 }
 
 /** All or none: when one does not open, the others are ended and Chrome with them. */
-async function openParts(
+async function openComponents(
   chrome: Chrome,
   context: Context | undefined,
-  wanted: readonly OpenPart[],
-): Promise<SessionPart[]> {
+  wanted: readonly OpenComponent[],
+): Promise<SessionComponent[]> {
   const opened = await Promise.allSettled(wanted.map((open) => open(chrome)));
   const parts = opened.flatMap((part) => (part.status === 'fulfilled' ? [part.value] : []));
   const failed = opened.find((part) => part.status === 'rejected');
   if (failed === undefined) return parts;
-  await Promise.all(parts.map((part) => part.end()));
-  await Promise.all(parts.map((part) => part.endLast?.()));
+  await Promise.all(parts.map((part) => part.close()));
+  await Promise.all(parts.map((part) => part.closeLast?.()));
   await discard(chrome, context);
   throw failed.reason;
 }
@@ -179,16 +179,16 @@ async function discard(chrome: Chrome | undefined, context: Context | undefined)
   await context?.[Symbol.asyncDispose]();
 }
 
-type Open = { chrome: Chrome; context: Context | undefined; parts: readonly SessionPart[] };
+type Open = { chrome: Chrome; context: Context | undefined; parts: readonly SessionComponent[] };
 
 async function end(
   { chrome, context, parts }: Open,
   { keep, isLost }: { keep: boolean; isLost: boolean },
 ): Promise<void> {
-  await Promise.all(parts.map((part) => part.end()));
+  await Promise.all(parts.map((part) => part.close()));
   if (keep && context?.persist) {
     if (isLost) context.notSaved(lossOf(chrome));
     else await context.save(chrome);
   }
-  await Promise.all(parts.map((part) => part.endLast?.()));
+  await Promise.all(parts.map((part) => part.closeLast?.()));
 }

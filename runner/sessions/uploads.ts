@@ -8,7 +8,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
-import type { OpenPart, PutUpload } from './session.ts';
+import type { OpenComponent, PutUpload } from './session.ts';
 
 /** In bytes, of one file. Its other half is FILE_MAX_BYTES of the gateway. */
 const FILE_MAX_BYTES = 500 << 20;
@@ -19,12 +19,12 @@ const NAME_MAX_BYTES = 255;
 /** What is being written has a name that no upload can have: it starts with this. */
 const ASIDE = '.part-';
 
-export function uploads(limits = UPLOAD_LIMITS): OpenPart {
+export function uploads(limits = UPLOAD_LIMITS): OpenComponent {
   return async ({ dir }) => {
     const put = putter(join(dir, 'uploads'), limits);
     let isOver = false;
     return {
-      async end() {
+      async close() {
         isOver = true;
       },
       async putUpload(name, content) {

@@ -46,7 +46,7 @@ process.on('message', () => {
 });
 process.on('disconnect', async () => {
   relay.close(1001, 'the bench is over');
-  await part?.end();
+  await part?.close();
   await chrome.close();
   await rm(runDir, { recursive: true, force: true });
   process.exit(0);

@@ -39,7 +39,7 @@ export type LiveView = {
   view(upgrade: Upgrade): void;
   readonly viewers: number;
   /** The session is over: its viewers are told so. */
-  end(): Promise<void>;
+  close(): Promise<void>;
 };
 
 export function openLiveView(
@@ -77,7 +77,7 @@ export function openLiveView(
   void pipe.closed.then(end);
 
   return {
-    end,
+    close: end,
     get viewers() {
       return viewers.size;
     },

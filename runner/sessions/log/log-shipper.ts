@@ -14,7 +14,7 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Share } from '../../browser/cdp/thread-share.ts';
 import { isPassing } from '../../leases/log-shipper.ts';
-import type { OpenPart } from '../session.ts';
+import type { OpenComponent } from '../session.ts';
 import { lineOf } from './format.ts';
 import { type Entry, openTap } from './recorder.ts';
 
@@ -35,7 +35,7 @@ const COMPRESSED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const compress = promisify(zstdCompress);
 
 export type SessionLogs = {
-  open: OpenPart;
+  open: OpenComponent;
   /** An entry of ours for the session's user. Also before it is open. */
   warn(message: string): void;
 };
@@ -117,7 +117,7 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
       pages = await openPages(chrome);
       return {
         tap,
-        async end() {
+        async close() {
           tap.end();
           const patience = AbortSignal.any([lost, AbortSignal.timeout(LAST_WORDS_MS)]);
           const giveUp = (): void => over.abort();

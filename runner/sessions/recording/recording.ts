@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPages, type Page, type Pages } from '../../browser/cdp/pages.ts';
-import type { OpenPart } from '../session.ts';
+import type { OpenComponent } from '../session.ts';
 import { type Picture, type Recorder, startRecorder } from './page-recorder.ts';
 import type { Spool } from './spool.ts';
 import type { Recipient, Recordings, Track } from './uploader.ts';
@@ -30,7 +30,7 @@ type Options = Recipient & {
 };
 type Reel = { track: Track; number: number; spool: Spool };
 
-export function recording(options: Options): OpenPart {
+export function recording(options: Options): OpenComponent {
   return async (chrome) => {
     const pages = await openPages(chrome);
     const sessionAt = options.now();
@@ -42,7 +42,7 @@ export function recording(options: Options): OpenPart {
       stops.push(recordPage(page, pages, { ...options, warn, sessionAt, told }));
     });
     return {
-      async end() {
+      async close() {
         stopWatching();
         for (const stop of stops) stop();
         const late = sleep(TOLD_MS, undefined, { ref: false });

@@ -80,7 +80,7 @@ export async function run(scene: Scene) {
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },
     },
-    taken: scene.taken ?? Promise.resolve(),
+    acknowledged: scene.taken ?? Promise.resolve(),
     lost: scene.lost ?? never,
     released: scene.released ?? never,
     stopped: scene.stopped ?? never,

@@ -71,8 +71,8 @@ async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
 test('a lease is acknowledged at once, then renewed, with the state of Chrome', async () => {
   await using scene = await open();
   const lease = scene.leases.hold('a');
-  scene.leases.take(['a']);
-  await lease.taken;
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
   assert.not.ok(lease.lost.aborted);
   assert.equal(scene.asked[0], {
     leaseIds: ['a'],
@@ -87,8 +87,8 @@ test('a lease that core does not answer back is lost, and its work learns why', 
   let isGone = false;
   await using scene = await open(({ leaseIds }) => (isGone ? [] : leaseIds));
   const lease = scene.leases.hold('a');
-  scene.leases.take(['a']);
-  await lease.taken;
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
   isGone = true;
   await until(() => lease.lost.aborted);
   assert.match(String(lease.lost.reason), /core has ended it/);
@@ -98,8 +98,8 @@ test('a lease that core does not answer back is lost, and its work learns why', 
 test('a lease whose work has ended is renewed no more', async () => {
   await using scene = await open();
   const lease = scene.leases.hold('a');
-  scene.leases.take(['a']);
-  await lease.taken;
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
   lease[Symbol.dispose]();
   await until(() => scene.asked.at(-1)?.leaseIds.length === 0);
 });
@@ -108,8 +108,8 @@ test('more leases than fit in one call are all acknowledged and renewed', async 
   await using scene = await open();
   const ids = Array.from({ length: 2_500 }, (_, n) => `lease ${n}`);
   const held = ids.map((id) => scene.leases.hold(id));
-  scene.leases.take(ids);
-  await Promise.all(held.map(({ taken }) => taken));
+  scene.leases.acknowledge(ids);
+  await Promise.all(held.map(({ acknowledged }) => acknowledged));
   const timesOf = (id: string): number =>
     scene.asked.filter(({ leaseIds }) => leaseIds.includes(id)).length;
   await until(() => ['lease 0', 'lease 1000', 'lease 2499'].every((id) => timesOf(id) > 2));
@@ -120,15 +120,15 @@ test('more leases than fit in one call are all acknowledged and renewed', async 
 test('the end of the thread settles whoever waits, and loses all leases', async () => {
   await using scene = await open();
   const held = scene.leases.hold('held');
-  scene.leases.take(['held']);
-  await held.taken;
+  scene.leases.acknowledge(['held']);
+  await held.acknowledged;
   const waiting = scene.leases.hold('waiting'); // never taken
   scene.killThread();
   assert.match(String(await scene.failed), /the lease thread ended with code 1/);
-  await waiting.taken;
+  await waiting.acknowledged;
   assert.ok(held.lost.aborted && waiting.lost.aborted);
   const late = scene.leases.hold('late');
-  await late.taken;
+  await late.acknowledged;
   assert.ok(late.lost.aborted);
 });
 

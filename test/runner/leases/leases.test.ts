@@ -44,7 +44,7 @@ test('a lease that core does not answer back is lost, the others are kept', asyn
   });
   const kept = scene.leases.hold('kept');
   const gone = scene.leases.hold('gone');
-  scene.leases.take(['kept', 'gone']);
+  scene.leases.acknowledge(['kept', 'gone']);
   await once(gone.lost, 'abort');
   assert.match(String(gone.lost.reason), /it came too late/);
   assert.not.ok(kept.lost.aborted);
@@ -67,7 +67,7 @@ test('a core that is away loses no lease until twice its time has passed', async
     { now: () => now },
   );
   const held = scene.leases.hold('a');
-  scene.leases.take(['a']);
+  scene.leases.acknowledge(['a']);
   await many;
   assert.not.ok(held.lost.aborted);
   now = 31;
@@ -96,8 +96,8 @@ test('what core no longer knows when it is told that it came is lost', async () 
   await using scene = leasesOf(answer, SELDOM);
   const known = scene.leases.hold('known');
   const gone = scene.leases.hold('gone');
-  scene.leases.take(['known', 'gone']);
-  await Promise.all([known.taken, gone.taken]);
+  scene.leases.acknowledge(['known', 'gone']);
+  await Promise.all([known.acknowledged, gone.acknowledged]);
   assert.not.ok(known.lost.aborted);
   assert.match(String(gone.lost.reason), /it came too late/);
   assert.is(scene.leases.held(), 1);
@@ -111,9 +111,9 @@ test('a core that is away for a moment is told again what came and is still held
     return { leaseIds };
   }, SELDOM);
   const [over, kept] = [scene.leases.hold('over'), scene.leases.hold('kept')];
-  scene.leases.take(['over', 'kept']);
+  scene.leases.acknowledge(['over', 'kept']);
   over[Symbol.dispose]();
-  await kept.taken;
+  await kept.acknowledged;
   assert.not.ok(kept.lost.aborted);
   assert.equal(told, [['over', 'kept'], ['kept']]);
 });
@@ -121,8 +121,8 @@ test('a core that is away for a moment is told again what came and is still held
 test('what core cannot be told of is lost', async () => {
   await using scene = leasesOf(() => Promise.reject(new Fault('INTERNAL', 'broken')), SELDOM);
   const lease = scene.leases.hold('a');
-  scene.leases.take(['a']);
-  await lease.taken;
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
   assert.match(String(lease.lost.reason), /core could not be told/);
   assert.not.ok(scene.superseded.aborted);
 });
@@ -131,8 +131,8 @@ test('a newer runner is news of its own: all that is held is lost', async () => 
   const refused = () => Promise.reject(new Fault('LEASE_LOST', 'a newer instance'));
   await using scene = leasesOf(refused, SELDOM);
   const [lease, other] = [scene.leases.hold('a'), scene.leases.hold('other')];
-  scene.leases.take(['a']);
-  await lease.taken;
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
   assert.ok(lease.lost.aborted);
   assert.ok(other.lost.aborted);
   assert.ok(scene.superseded.aborted);
@@ -146,12 +146,12 @@ test('the lost one is settled at once, while core is still told of the other', a
     return calls === 1 ? told.promise : Promise.resolve({ leaseIds: leaseIds.slice(0, 1) });
   });
   const [other, gone] = [scene.leases.hold('other'), scene.leases.hold('gone')];
-  scene.leases.take(['other', 'gone']);
-  await gone.taken;
+  scene.leases.acknowledge(['other', 'gone']);
+  await gone.acknowledged;
   assert.ok(gone.lost.aborted);
   assert.not.ok(other.lost.aborted);
   told.resolve({ leaseIds: ['other'] });
-  await other.taken;
+  await other.acknowledged;
   assert.not.ok(other.lost.aborted);
 });
 
@@ -164,8 +164,8 @@ test('what a renewal has confirmed may begin, and is kept when its taking fails'
     return Promise.resolve({ leaseIds });
   });
   const lease = scene.leases.hold('a');
-  scene.leases.take(['a']);
-  const isTaken = lease.taken.then(() => true);
+  scene.leases.acknowledge(['a']);
+  const isTaken = lease.acknowledged.then(() => true);
   const hasBegun = await Promise.race([isTaken, until(() => calls > 3).then(() => false)]);
   told.reject(new Fault('INTERNAL', 'the answer was lost'));
   assert.ok(hasBegun);
@@ -184,11 +184,11 @@ test('a runner without time left gives up what core could not be told of', async
   };
   await using scene = leasesOf(away, { ...SELDOM, stopped: stopped.signal });
   const lease = scene.leases.hold('a');
-  scene.leases.take(['a']);
+  scene.leases.acknowledge(['a']);
   await until(() => calls === 2);
   assert.not.ok(lease.lost.aborted);
   stopped.abort();
-  await lease.taken;
+  await lease.acknowledged;
   assert.ok(lease.lost.aborted);
   assert.is(calls, 2);
 });
@@ -197,7 +197,7 @@ test('a superseded instance loses all that it holds', async () => {
   const refuse = () => Promise.reject(new Fault('LEASE_LOST', 'a newer one is registered'));
   await using scene = leasesOf(refuse);
   const held = [scene.leases.hold('a'), scene.leases.hold('b')];
-  scene.leases.take(['a', 'b']);
+  scene.leases.acknowledge(['a', 'b']);
   await once(scene.superseded, 'abort');
   assert.ok(held.every(({ lost }) => lost.aborted));
 });

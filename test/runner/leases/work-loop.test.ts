@@ -1,7 +1,4 @@
-/**
- * The loop that leases work: how much at once, until when, and that who may come for a piece of
- * work is foretold before core knows.
- */
+/** The work loop: places, retries, and the announcement before the lease is acknowledged. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
@@ -23,12 +20,12 @@ const noLeases: Leases = {
   hold: () => ({
     lost: never,
     released: never,
-    taken: Promise.resolve(),
+    acknowledged: Promise.resolve(),
     [Symbol.dispose]() {},
   }),
   held: () => 0,
   release: () => {},
-  take: () => {},
+  acknowledge: () => {},
   async [Symbol.asyncDispose]() {},
 };
 
@@ -49,11 +46,11 @@ function work(leaseId: string): Work {
   return { leaseId, item: undefined };
 }
 
-/** Offers two pieces of work once; gives what happened, in order. */
-async function run(isTold: boolean): Promise<string[]> {
+/** Leases two pieces of work once. Returns what happened, in order. */
+async function run(isAcknowledged: boolean): Promise<string[]> {
   const acts: string[] = [];
   const ending = new AbortController();
-  const heard = Promise.withResolvers<void>();
+  const acknowledged = Promise.withResolvers<void>();
   const offered = ['a', 'b'].map(work);
   let polls = 0;
   const runners = {
@@ -67,8 +64,8 @@ async function run(isTold: boolean): Promise<string[]> {
   const lost = new AbortController();
   const leases = {
     held: () => 0,
-    take: (ids: string[]) => void acts.push(`core hears of ${ids}`),
-    hold: () => ({ lost: lost.signal, taken: heard.promise, [Symbol.dispose]() {} }),
+    acknowledge: (ids: string[]) => void acts.push(`acknowledged ${ids}`),
+    hold: () => ({ lost: lost.signal, acknowledged: acknowledged.promise, [Symbol.dispose]() {} }),
   } as unknown as Leases;
   const looping = workLoop({
     ...SHARED,
@@ -76,35 +73,35 @@ async function run(isTold: boolean): Promise<string[]> {
     clients: { runners },
     leases,
     signal: ending.signal,
-    foretell({ leaseId }) {
-      acts.push(`${leaseId} foretold`);
-      return { [Symbol.dispose]: () => void acts.push(`${leaseId} forgotten`) };
+    announce({ leaseId }) {
+      acts.push(`${leaseId} announced`);
+      return { [Symbol.dispose]: () => void acts.push(`${leaseId} withdrawn`) };
     },
     async run({ leaseId }, held) {
       acts.push(`${leaseId} prepared`);
-      await held.taken;
+      await held.acknowledged;
       acts.push(`${leaseId} ${held.lost.aborted ? 'left' : 'runs'}`);
     },
   });
   while (!ending.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
-  if (!isTold) lost.abort();
-  heard.resolve();
+  if (!isAcknowledged) lost.abort();
+  acknowledged.resolve();
   await looping;
   return acts;
 }
 
-const BEFORE = ['a foretold', 'b foretold', 'core hears of a,b', 'a prepared', 'b prepared'];
+const BEFORE = ['a announced', 'b announced', 'acknowledged a,b', 'a prepared', 'b prepared'];
 
-loop('work is foretold, then prepared while core hears that it came', async () => {
+loop('work is announced, then prepared while its lease is being acknowledged', async () => {
   const acts = await run(true);
   assert.equal(acts.slice(0, 5), BEFORE);
-  assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a runs', 'b forgotten', 'b runs']);
+  assert.equal(acts.slice(5).toSorted(), ['a runs', 'a withdrawn', 'b runs', 'b withdrawn']);
 });
 
-loop('when core cannot be told, it is left and forgotten', async () => {
+loop('work whose lease is lost before its acknowledgement is not run', async () => {
   const acts = await run(false);
   assert.equal(acts.slice(0, 5), BEFORE);
-  assert.equal(acts.slice(5).toSorted(), ['a forgotten', 'a left', 'b forgotten', 'b left']);
+  assert.equal(acts.slice(5).toSorted(), ['a left', 'a withdrawn', 'b left', 'b withdrawn']);
 });
 
 loop('never more work than places, and the last piece is waited for', async () => {
@@ -163,8 +160,8 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
     max: 1,
     leases,
     signal: ended.signal,
-    async run(_work, { lost, taken }) {
-      await taken;
+    async run(_work, { lost, acknowledged }) {
+      await acknowledged;
       acts.push(lost.aborted ? 'left' : 'runs');
     },
   });

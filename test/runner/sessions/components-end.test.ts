@@ -5,7 +5,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { settingsDeps } from '../../../runner/sessions/browser-settings.ts';
-import { type PartsDeps, partsOf } from '../../../runner/sessions/components.ts';
+import { type ComponentDeps, componentsOf } from '../../../runner/sessions/components.ts';
 import type { Context } from '../../../runner/sessions/context.ts';
 import { openSession } from '../../../runner/sessions/session.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -27,7 +27,7 @@ test('what the save of a context has to say still stands in the log', async () =
   };
   const now = Date.now;
   const deps = {
-    clients: { runners, blobs: {} } as unknown as PartsDeps['clients'],
+    clients: { runners, blobs: {} } as unknown as ComponentDeps['clients'],
     call: {},
     leaseId: 'lease',
     runDir: dir.path,
@@ -38,7 +38,7 @@ test('what the save of a context has to say still stands in the log', async () =
     browsers: settingsDeps({ proxy: undefined, adLists: [] }),
   };
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson: '', extension: undefined };
-  const { open: parts, wanted, warn } = partsOf(work, deps);
+  const { open: parts, wanted, warn } = componentsOf(work, deps);
   const context: Context = {
     profileDir,
     persist: true,

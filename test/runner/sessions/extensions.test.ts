@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type PartsDeps, partsOf } from '../../../runner/sessions/components.ts';
+import { type ComponentDeps, componentsOf } from '../../../runner/sessions/components.ts';
 import { openExtensions } from '../../../runner/sessions/extensions.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
@@ -36,7 +36,7 @@ async function startOf({ extensions, wanted }: Awaited<ReturnType<typeof openWit
   const sessionParamsJson = '{"browserSettings":{"extensionId":"e","logSession":false}}';
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson, extension: wanted };
   const deps = { ...BROWSERS, log, extensions, recordings: undefined };
-  const parts = partsOf(work as never, deps as unknown as PartsDeps);
+  const parts = componentsOf(work as never, deps as unknown as ComponentDeps);
   return { started: await parts.wanted(signal), warnings };
 }
 

@@ -98,7 +98,7 @@ for (const program of ENGINES) {
     const { browserContextId } = await cdp.send('Target.createBrowserContext', {});
     await cdp.send('Target.createTarget', { url: `${lab.siteUrl}/file`, browserContextId });
     await until(() => kept.length === 3, 'that of a bare context too');
-    await part.end();
+    await part.close();
     const byName = kept.sort((a, b) => (a.filename < b.filename ? -1 : 1));
     const row = (filename: string, text: string) => {
       return { filename, sha256: hash(Buffer.from(text)), size: Buffer.byteLength(text) };
@@ -121,7 +121,7 @@ test('a download that its client cancels is told, and nothing of it is kept', as
   await page.evaluate(`location.href = ${JSON.stringify(slow.url)}`);
   await (await begun).cancel();
   await until(() => warnings.length > 0, 'it is told');
-  await part.end();
+  await part.close();
   assert.equal([warnings, kept], [['the download of "slow.bin" was cancelled'], []]);
   await browser.close();
 });
@@ -138,7 +138,7 @@ test('what had just begun is waited for at the end', async () => {
   await fetchFile(firstPage(browser), 'a.txt', 'x'.repeat(3_000_000));
   await begun.promise;
   await browser.close();
-  await part.end();
+  await part.close();
   assert.equal(
     kept.map(({ size }) => size),
     [3_000_000],
@@ -159,7 +159,7 @@ test('beyond its limits a session keeps nothing, and says so once', async () => 
   await until(() => warnings.length === 2, 'too many are told');
   await fetchFile(page, 'three.txt', 'x');
   await browser.close();
-  await part.end();
+  await part.close();
   assert.equal([kept.map(({ filename }) => filename), warnings.length], [['one.txt'], 2]);
   assert.match(warnings[0] ?? '', /^"large.txt" is not kept/);
   assert.match(warnings[1] ?? '', /^downloads are not kept any more: .* at most 1 files/);
@@ -192,7 +192,7 @@ test('a link in the place of a download is not followed', async () => {
   await fetchFile(firstPage(browser), 'a.txt', 'x');
   await until(() => isPlanted && warnings.length > 0, 'it is told');
   await browser.close();
-  await part.end();
+  await part.close();
   assert.equal(
     [kept, warnings],
     [[], ['"a.txt" could not be kept: An unexpected error occurred.']],

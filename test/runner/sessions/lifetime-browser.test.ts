@@ -73,7 +73,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
     log,
     now: Date.now,
     times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, ...times },
-    taken: Promise.resolve(),
+    acknowledged: Promise.resolve(),
     lost: never,
     released: released.signal,
     ending: never,

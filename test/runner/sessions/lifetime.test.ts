@@ -1,7 +1,7 @@
 /** When a session ends: each rule with the case that breaks it. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLife } from '../../../runner/sessions/lifetime.ts';
+import { openLifetime } from '../../../runner/sessions/lifetime.ts';
 
 const life = suite('runner/sessions/lifetime');
 const LONG_MS = 1_000_000;
@@ -17,7 +17,7 @@ function open({ keepAlive = false, connectMs = LONG_MS, graceMs = LONG_MS }: Sce
     ending: new AbortController(),
     lost: new AbortController(),
   };
-  const one = openLife({
+  const one = openLifetime({
     keepAlive,
     times: { connectMs, graceMs },
     released: signals.released.signal,
@@ -92,7 +92,7 @@ life('released, ending, lost: at once, before its time began too', async () => {
   for (const name of ['released', 'ending', 'lost'] as const) {
     using scene = open();
     scene.signals[name].abort();
-    assert.ok(scene.one.over.aborted);
+    assert.ok(scene.one.done.aborted);
     assert.equal(await scene.one.ended, expected[name]);
   }
 });

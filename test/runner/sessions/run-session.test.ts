@@ -90,7 +90,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
     log: openLog({ role: 'test', level: 'silent' }),
     now: () => startedAt + (asked++ > 0 ? (scene.passedMs ?? 0) : 0),
     times: { connectMs: 1_000_000, idleMs: 1_000_000, graceMs: 0 },
-    taken: scene.taken?.then(() => void acts.push('known')) ?? Promise.resolve(),
+    acknowledged: scene.taken?.then(() => void acts.push('known')) ?? Promise.resolve(),
     lost: signals.lost.signal,
     released: signals.released.signal,
     ending: signals.ending.signal,

@@ -24,7 +24,7 @@ test('an upload that its session does not wait for is told that it has ended', a
     yield Buffer.from('b');
   }
   const late = faultOf(put('x', Readable.from(bytes())));
-  await part.end();
+  await part.close();
   await rm(join(dir.path, 'uploads'), { recursive: true });
   end();
   assert.is((await late).reason, 'SESSION_ENDED');

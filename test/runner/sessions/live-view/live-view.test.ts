@@ -238,7 +238,7 @@ test('a view ends when its time is over, and with its session', async () => {
   const expired = await look(`${lab.viewUrl}?until=${NOW + 1}`);
   assert.equal(await expired.closed, { code: 1008, reason: 'the live view has expired' });
   const viewing = await look(`${lab.viewUrl}?until=${NOW + 3_600_000}`);
-  await lab.live.end();
+  await lab.live.close();
   assert.equal(await viewing.closed, { code: 1001, reason: 'the session has ended' });
   const late = await look(lab.viewUrl).catch(String);
   assert.match(String(late), /410/);

@@ -45,7 +45,7 @@ export async function openLiveLab(program?: string): Promise<LiveLab> {
     live,
     viewUrl: `ws://127.0.0.1:${port}/view`,
     async [Symbol.asyncDispose]() {
-      await live.end();
+      await live.close();
       server.close();
       server.closeAllConnections();
       await lab[Symbol.asyncDispose]();

@@ -75,14 +75,14 @@ test('what happened is sent by itself, with its count and size', async () => {
   assert.is(chunk?.size, zstdDecompressSync(must(chunk, 'a chunk').entries).length);
   assert.equal(methodsOf(entries()), named(2));
   assert.is(entries()[0]?.sessionId, 'a-session');
-  await part.end();
+  await part.close();
   assert.is(taken.length, 1);
 });
 
 test('much goes in chunks, numbered and in order, and all of it before the end', async () => {
   const { event, taken, entries, part } = await openBench();
   for (let n = 0; n < 3_000; n++) event(n, 'x'.repeat(n % 1_000));
-  await part.end();
+  await part.close();
   assert.equal(methodsOf(entries()), named(3_000));
   assert.equal(
     taken.map(({ number }) => number),
@@ -93,7 +93,7 @@ test('much goes in chunks, numbered and in order, and all of it before the end',
 
 test('an end without anything to say says nothing', async () => {
   const { part, calls } = await openBench();
-  await part.end();
+  await part.close();
   assert.is(calls(), 0);
 });
 
@@ -106,7 +106,7 @@ test('core that was away gets the same chunk again, and what came meanwhile', as
   await until(() => calls() === 1, LIMIT_MS);
   event(1);
   await until(() => taken.length > 0, LIMIT_MS);
-  await part.end();
+  await part.close();
   assert.equal(methodsOf(entries()), named(2));
   assert.equal(
     taken.map(({ number }) => number),
@@ -123,7 +123,7 @@ for (const [what, answer] of [
     event(0);
     await until(() => calls() > 0, LIMIT_MS);
     event(1);
-    await part.end();
+    await part.close();
     assert.is(calls(), 1);
   });
 }
@@ -132,13 +132,13 @@ test('a lost lease ends it at once, whatever waits', async () => {
   const { event, part, lost } = await openBench(() => new Fault('CORE_UNAVAILABLE', 'away'));
   event(0);
   lost.abort();
-  await part.end();
+  await part.close();
 });
 
 test('a warning is an entry like others, also one from before the session was open', async () => {
   const { logs, part, entries } = await openBench();
   logs.warn('captchas are not solved here');
-  await part.end();
+  await part.close();
   assert.equal(methodsOf(entries()), ['Tabern.warning']);
 });
 

@@ -89,7 +89,7 @@ export async function record(
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   await drive(browser, paint, shows);
   await browser.close();
-  await part.end();
+  await part.close();
   const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
   await clients.runners.completeInvocation(end, call);
   await recordings.idle();
