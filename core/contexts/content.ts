@@ -69,14 +69,14 @@ export function contentService(
   },
 ): Service<Pick<typeof ContextServiceService, 'replaceContext'>, MachineCaller> {
   const { store, files, links, uploads, now } = options;
-  const turns = openSemaphore(CHECKS);
+  const semaphore = openSemaphore(CHECKS);
 
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
     // The upload began while the URL was good: WriteBlob has looked.
     const named = await links.read('PUT', url, UPLOAD_LASTS_MS);
     const content = await store.getContextContent(named);
     if (!content) throw notFound('Context', named.id);
-    using _ = await turns.acquire(named.projectId, call.signal);
+    using _ = await semaphore.acquire(call.signal, named.projectId);
     await checkUpload(options, { blobId, content, signal: call.signal });
     const replaced = await store.replaceContext({ ...named, blobId, at: now() });
     if (replaced.outcome === 'refused') throw invalidField('blobId', 'must be a new context.');

@@ -37,14 +37,14 @@ export function extensionService({
   now,
   extensionsMax,
 }: Options): Service<typeof ExtensionServiceService, ProjectCaller> {
-  const turns = openSemaphore(CHECKS);
+  const semaphore = openSemaphore(CHECKS);
 
   /** Throws INVALID_FIELD that says what is wrong with the zip. */
   async function check(
     blobId: string,
     { projectId, call: { signal } }: ProjectCaller,
   ): Promise<void> {
-    using _ = await turns.acquire(projectId, signal);
+    using _ = await semaphore.acquire(signal, projectId);
     try {
       await checkExtension(files.path(blobId), { signal });
     } catch (error) {

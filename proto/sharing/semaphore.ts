@@ -1,29 +1,32 @@
 /**
- * A semaphore for heavy work of all projects: so many pieces at once, so many of one owner, owners
- * in turn. While each owner may hold fewer than all, one owner alone cannot make others wait.
- *   waiting --turn--> held --dispose--> (free for the next owner);  waiting --abort--> (left)
+ * A semaphore with at most `max` permits, granted in the order of the requests. With owners, an
+ * owner holds at most `ofOwner` permits and owners are served in turn: while `ofOwner` is below
+ * `max`, one owner alone cannot make the others wait.
+ *   waiting --granted--> held --dispose--> released;  waiting --abort--> removed
  */
 import { openFairQueue } from './fair-queue.ts';
 
 export type Semaphore = {
-  /** Dispose of the turn to release it. Throws the signal's reason when it aborts first. */
-  acquire(owner: string, signal: AbortSignal): Promise<Disposable>;
+  /** Dispose of the permit to release it. Throws the signal's reason if it aborts first. */
+  acquire(signal: AbortSignal, owner?: string): Promise<Disposable>;
 };
 
-export function openSemaphore({ max, ofOwner }: { max: number; ofOwner: number }): Semaphore {
+type Limits = { max: number; ofOwner?: number };
+
+export function openSemaphore({ max, ofOwner = max }: Limits): Semaphore {
   const waiting = openFairQueue<() => void>();
   const held = new Map<string, number>();
   let free = max;
 
   const heldBy = (owner: string) => held.get(owner) ?? 0;
 
-  function take(owner: string): void {
+  function grant(owner: string): void {
     free -= 1;
     held.set(owner, heldBy(owner) + 1);
   }
 
   /** Disposable once: a second disposal releases nothing. */
-  function turnOf(owner: string): Disposable {
+  function permitOf(owner: string): Disposable {
     let isHeld = true;
     return {
       [Symbol.dispose]() {
@@ -35,26 +38,26 @@ export function openSemaphore({ max, ofOwner }: { max: number; ofOwner: number }
         free += 1;
         const next = waiting.shift((one) => heldBy(one) < ofOwner);
         if (!next) return;
-        take(next.owner); // at once: a newcomer must not acquire it first
+        grant(next.owner); // synchronously: a new request must not be granted it first
         next.item();
       },
     };
   }
 
   return {
-    async acquire(owner, signal) {
+    async acquire(signal, owner = '') {
       signal.throwIfAborted();
-      // While something is free, every owner that waits holds its share already.
+      // While a permit is free, every waiting owner already holds `ofOwner` permits.
       if (free > 0 && heldBy(owner) < ofOwner) {
-        take(owner);
-        return turnOf(owner);
+        grant(owner);
+        return permitOf(owner);
       }
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const leave = () => void (waiting.remove(owner, resolve) && reject(signal.reason));
+      const remove = () => void (waiting.remove(owner, resolve) && reject(signal.reason));
       waiting.push(owner, resolve);
-      signal.addEventListener('abort', leave, { once: true });
-      await promise.finally(() => signal.removeEventListener('abort', leave));
-      return turnOf(owner);
+      signal.addEventListener('abort', remove, { once: true });
+      await promise.finally(() => signal.removeEventListener('abort', remove));
+      return permitOf(owner);
     },
   };
 }

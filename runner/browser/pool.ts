@@ -4,7 +4,7 @@
  * profile, makes one of its own.
  */
 import type { Log } from '../../proto/common/log.ts';
-import { openSlots } from '../common/semaphore.ts';
+import { openSemaphore } from '../../proto/sharing/semaphore.ts';
 import { openPages } from './cdp/pages.ts';
 import type { LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
@@ -43,7 +43,7 @@ export type PoolOptions = {
 };
 
 export function openChromePool({ launch, stocks, max, log }: PoolOptions): ChromePool {
-  const slots = openSlots(max);
+  const semaphore = openSemaphore({ max });
   const alive = new Set<Chrome>();
   const starting = new Set<Promise<unknown>>();
   const closing = new AbortController();
@@ -82,7 +82,7 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
   return {
     async take(options, signal) {
       const either = AbortSignal.any([signal, closing.signal]);
-      await slots.take(either);
+      const permit = await semaphore.acquire(either);
       try {
         const chrome = await (stockOf(options)?.next(either) ?? start(options));
         if (either.aborted) {
@@ -92,11 +92,11 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
         taken += 1;
         void chrome.exited.then(() => {
           taken -= 1;
-          slots.give();
+          permit[Symbol.dispose]();
         });
         return chrome;
       } catch (error) {
-        slots.give();
+        permit[Symbol.dispose]();
         throw error;
       }
     },

@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 
 /** Acquires for the owner and writes it down. */
 async function noted(semaphore: Semaphore, order: string[], owner: string) {
-  const turn = await semaphore.acquire(owner, never);
+  const turn = await semaphore.acquire(never, owner);
   order.push(owner);
   return turn;
 }
@@ -19,8 +19,8 @@ test('at most `max` are held; waiters acquire in order, and no newcomer before t
   const semaphore = openSemaphore({ max: 2, ofOwner: 2 });
   const order: string[] = [];
   const [first, second] = [
-    await semaphore.acquire('a', never),
-    await semaphore.acquire('b', never),
+    await semaphore.acquire(never, 'a'),
+    await semaphore.acquire(never, 'b'),
   ];
   const third = noted(semaphore, order, 'c');
   const fourth = noted(semaphore, order, 'd');
@@ -36,10 +36,28 @@ test('at most `max` are held; waiters acquire in order, and no newcomer before t
   assert.equal(order, ['c', 'd', 'e']);
 });
 
+test('without owners, permits are granted in the order of the requests', async () => {
+  const semaphore = openSemaphore({ max: 2 });
+  const held = [await semaphore.acquire(never), await semaphore.acquire(never)];
+  const order: string[] = [];
+  const waiting = ['first', 'second'].map(async (name) => {
+    await semaphore.acquire(never);
+    order.push(name);
+  });
+  await settled();
+  assert.equal(order, []);
+  held[0]?.[Symbol.dispose]();
+  await settled();
+  assert.equal(order, ['first']);
+  held[1]?.[Symbol.dispose]();
+  await Promise.all(waiting);
+  assert.equal(order, ['first', 'second']);
+});
+
 test('owners that wait take turns, whoever asked more often', async () => {
   const semaphore = openSemaphore({ max: 1, ofOwner: 1 });
   const order: string[] = [];
-  const held = await semaphore.acquire('z', never);
+  const held = await semaphore.acquire(never, 'z');
   const owners = ['a', 'a', 'a', 'b', 'c', 'b'];
   const all = owners.map(async (owner) => {
     (await noted(semaphore, order, owner))[Symbol.dispose]();
@@ -52,7 +70,7 @@ test('owners that wait take turns, whoever asked more often', async () => {
 test('an owner holds no more than its share, and the rest stays free for others', async () => {
   const semaphore = openSemaphore({ max: 2, ofOwner: 1 });
   const order: string[] = [];
-  const first = await semaphore.acquire('a', never);
+  const first = await semaphore.acquire(never, 'a');
   const more = noted(semaphore, order, 'a');
   await noted(semaphore, order, 'b');
   assert.equal(order, ['b']);
@@ -63,12 +81,12 @@ test('an owner holds no more than its share, and the rest stays free for others'
 
 test('a waiter that leaves takes no turn with it, and a turn is released once', async () => {
   const semaphore = openSemaphore({ max: 1, ofOwner: 1 });
-  const held = await semaphore.acquire('a', never);
+  const held = await semaphore.acquire(never, 'a');
   const leaving = new AbortController();
-  const left = errorOf(semaphore.acquire('a', leaving.signal));
+  const left = errorOf(semaphore.acquire(leaving.signal, 'a'));
   leaving.abort(new Error('left'));
   assert.is(((await left) as Error).message, 'left');
-  assert.is(((await errorOf(semaphore.acquire('a', leaving.signal))) as Error).message, 'left');
+  assert.is(((await errorOf(semaphore.acquire(leaving.signal, 'a'))) as Error).message, 'left');
   held[Symbol.dispose]();
   held[Symbol.dispose]();
   const order: string[] = [];
