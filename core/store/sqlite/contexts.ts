@@ -14,7 +14,7 @@ import type {
   NewKeyPair,
   Replaced,
 } from '../types/contexts.ts';
-import type { Tx } from './engine/transaction.ts';
+import { preparedOnce, type Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
 
 const COLUMNS = `id, project_id AS projectId, name, public_key AS publicKey,
@@ -187,14 +187,14 @@ function replacement(tx: Tx): (wanted: Wanted) => Replaced | { outcome: 'refused
 }
 
 /** Forgets blobs that nobody holds or runs from; gives their ids. */
-export function forgetting({ db }: Tx): (ids: string[]) => string[] {
+export const forgetting = preparedOnce(({ db }: Tx): ((ids: string[]) => string[]) => {
   const forget = db.prepare<[{ id: string }]>(`
     DELETE FROM blobs WHERE id = @id AND kind = 'CONTEXT'
       AND NOT EXISTS (SELECT 1 FROM contexts WHERE blob_id = @id)
       AND NOT EXISTS (SELECT 1 FROM sessions
         WHERE context_blob_id = @id AND status IN ('PENDING', 'RUNNING'))`);
   return (ids) => ids.filter((id) => forget.run({ id }).changes > 0);
-}
+});
 
 /** What happens to a session's context inside a larger operation. */
 export type ContextMoves = {

@@ -30,7 +30,8 @@ const MATCHING = `session_id = @sessionId AND project_id = @projectId
 
 type Leased = { sessionId: string; projectId: string };
 
-export function downloadOps({ db, crashPoint }: Tx): DownloadOps {
+export function downloadOps(tx: Tx): DownloadOps {
+  const { db, crashPoint } = tx;
   // Index jobs_by_lease. The work is a session, or an invocation with a session of its own.
   const leased = db.prepare<[string], Leased>(`
     SELECT COALESCE(invocations.session_id, jobs.id) AS sessionId, jobs.project_id AS projectId
@@ -54,7 +55,7 @@ export function downloadOps({ db, crashPoint }: Tx): DownloadOps {
   const total = db
     .prepare<[object], number>(`SELECT COUNT(*) FROM downloads WHERE ${MATCHING}`)
     .pluck();
-  const removed = removal({ db });
+  const removed = removal(tx);
 
   return {
     addDownload(wanted) {
@@ -81,7 +82,7 @@ export function downloadOps({ db, crashPoint }: Tx): DownloadOps {
 
 type Removals = 'deleteDownload' | 'deleteSessionDownloads' | 'purgeDownloads';
 
-function removal({ db }: Pick<Tx, 'db'>): Pick<DownloadOps, Removals> {
+function removal({ db }: Tx): Pick<DownloadOps, Removals> {
   const one = db
     .prepare<[object], string>(`
       DELETE FROM downloads WHERE id = @id AND project_id = @projectId RETURNING blob_id`)
@@ -130,7 +131,8 @@ function nulled(filter: DownloadFilter): Record<string, string | number | null> 
   };
 }
 
-export function blobOps({ db }: Tx): BlobOps {
+export function blobOps(tx: Tx): BlobOps {
+  const { db } = tx;
   const insert = db.prepare<[BlobRow]>(`
     INSERT INTO blobs (id, project_id, kind, size, sha256, created_at)
     VALUES (@id, @projectId, @kind, @size, @sha256, @createdAt)`);
@@ -160,7 +162,7 @@ export function blobOps({ db }: Tx): BlobOps {
         LIMIT @max)
       RETURNING id`)
     .pluck();
-  const { hasRoom } = storedSums({ db });
+  const { hasRoom } = storedSums(tx);
   return {
     addBlob(blob, within) {
       if (within && !hasRoom(blob.projectId, blob.size, within)) return 'full';

@@ -16,10 +16,10 @@ import type {
 import type { Tx } from './engine/transaction.ts';
 import { MINUTES_USED } from './projects.ts';
 import { hasOldId } from './times.ts';
-import { RECOUNT_DUE } from './webhooks/due.ts';
+import { dueRecount } from './webhooks/due.ts';
 
 export function retentionOps(tx: Tx): RetentionOps {
-  const sql = { ...preparePurge(tx), ...prepareBacklog(tx) };
+  const sql = { ...preparePurge(tx), ...prepareBacklog(tx), recountDue: dueRecount(tx) };
 
   /** Of one event; how many rows. */
   function purge(id: string, max: number): number {
@@ -107,7 +107,6 @@ function prepareBacklog({ db }: Tx) {
       WHERE id IN (
         SELECT id FROM deliveries INDEXED BY deliveries_due
         WHERE webhook_id = ? AND state = 'pending' ORDER BY due LIMIT ?)`),
-    recountDue: db.prepare<[string]>(RECOUNT_DUE),
   };
 }
 
@@ -280,9 +279,10 @@ const TRIGGERS = `
     SELECT tally('interrupted', '', '');
   END;`;
 
-export function figureOps({ db }: Tx): FigureOps {
+export function figureOps(tx: Tx): FigureOps {
+  const { db } = tx;
   const tallies = new Map<string, Tally>();
-  const sql = prepare({ db });
+  const sql = prepare(tx);
   let isCounting = false;
 
   function count(what: Tally['what'], first: string, reason: string | null): null {
@@ -317,7 +317,7 @@ function lists(sql: ReturnType<typeof prepare>): Pick<Figures, 'work' | 'webhook
   return { work: sql.work.all(), webhooks: sql.webhooks.all() };
 }
 
-function prepare({ db }: Pick<Tx, 'db'>) {
+function prepare({ db }: Tx) {
   return {
     work: db.prepare<[], { kind: WorkKind; waiting: number; running: number }>(`
       SELECT kind, SUM(ready) AS waiting, SUM(running) AS running FROM queues GROUP BY kind`),

@@ -12,7 +12,7 @@ import type {
   ProjectOps,
   ProjectRow,
 } from '../types/projects.ts';
-import type { Tx } from './engine/transaction.ts';
+import { preparedOnce, type Tx } from './engine/transaction.ts';
 
 /**
  * Builds that one project may run at once. Ours: a build takes a whole core for its install and
@@ -33,7 +33,7 @@ const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,
 export const MINUTES_USED = `MAX(1, (ended_at - started_at + 59999) / 60000)`;
 const MINUTES_SO_FAR = MINUTES_USED.replace('ended_at', 'COALESCE(ended_at, CAST(@at AS INTEGER))');
 
-export function projectOps({ db }: Tx): ProjectOps {
+export const projectOps = preparedOnce(({ db }: Tx): ProjectOps => {
   const insert = db.prepare<[ProjectRow]>(`
     INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
     VALUES (@id, @name, @defaultTimeout, @concurrency, @createdAt, @updatedAt)
@@ -84,7 +84,7 @@ export function projectOps({ db }: Tx): ProjectOps {
 
     findApiKey: (hash) => keyByHash.get(hash),
   };
-}
+});
 
 /** Last use is kept to the minute: a key in use is written once in it. */
 const MINUTE_MS = 60_000;

@@ -3,7 +3,7 @@
  * change with each row of a blob or a context. No operation can forget to count.
  */
 import type { QuotaName, StorageOps, Stored, StoredKind, Within } from '../types/files.ts';
-import type { Tx } from './engine/transaction.ts';
+import { preparedOnce, type Tx } from './engine/transaction.ts';
 
 export function storageOps({ db }: Pick<Tx, 'db'>): StorageOps {
   const stored = db.prepare<[string], Stored>(`
@@ -19,7 +19,7 @@ export function storageOps({ db }: Pick<Tx, 'db'>): StorageOps {
 }
 
 /** Sums for the operations that add to them. */
-export function storedSums({ db }: Pick<Tx, 'db'>) {
+export const storedSums = preparedOnce(({ db }: Tx) => {
   const one = db.prepare<[string, StoredKind], Omit<Stored, 'kind'>>(`
     SELECT count, bytes FROM stored WHERE project_id = ? AND kind = ?`);
   return {
@@ -30,4 +30,4 @@ export function storedSums({ db }: Pick<Tx, 'db'>) {
       return sum + bytes <= maxBytes;
     },
   };
-}
+});

@@ -14,6 +14,19 @@ export type Tx = {
 };
 
 /**
+ * Statements that several operations share, prepared at their first use and once for each open
+ * database.
+ */
+export function preparedOnce<Statements>(prepare: (tx: Tx) => Statements): (tx: Tx) => Statements {
+  const prepared = new WeakMap<Tx, Statements>();
+  return (tx) => {
+    const statements = prepared.get(tx) ?? prepare(tx);
+    prepared.set(tx, statements);
+    return statements;
+  };
+}
+
+/**
  * `name:n` ends the process with SIGKILL at the n-th pass of that point, as the power would.
  * Undefined: never.
  */

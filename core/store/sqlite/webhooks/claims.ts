@@ -10,7 +10,7 @@ import { afterInterruption, type Standing, TEST_TYPE } from '../../../delivery/t
 import type { Claimed, ClaimedRow, ClaimWanted, DeliveryOps } from '../../types/deliveries.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { reportOps } from './attempts.ts';
-import { NEXT_DUE, RECOUNT_DUE, STANDING } from './due.ts';
+import { dueRecount, NEXT_DUE, STANDING } from './due.ts';
 
 type Due = {
   id: string;
@@ -211,7 +211,8 @@ function prepareWaits({ db }: Tx) {
  * Gives back what a lapsed lease or an earlier instance of the same sender held: due at once, the
  * attempt interrupted.
  */
-function releaser({ db }: Tx): (wanted: ClaimWanted) => void {
+function releaser(tx: Tx): (wanted: ClaimWanted) => void {
+  const { db } = tx;
   // Index deliveries_leased; what is in flight is some 64 rows per sender.
   const lost = db.prepare<[object], Lost>(`
     SELECT deliveries.id AS id, webhook_id AS webhookId, tries, interrupted, ${STANDING}
@@ -228,7 +229,7 @@ function releaser({ db }: Tx): (wanted: ClaimWanted) => void {
   const interruptAttempt = db.prepare<[number, number]>(`
     UPDATE attempts SET outcome = 'interrupted', ended_at = ?
     WHERE delivery_id = ? AND ended_at IS NULL`);
-  const recountDue = db.prepare<[string]>(RECOUNT_DUE);
+  const recountDue = dueRecount(tx);
 
   return ({ at, senderId, instanceId, jitter }) => {
     for (const row of lost.all({ at, senderId, instanceId })) {

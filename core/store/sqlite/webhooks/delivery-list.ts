@@ -9,6 +9,7 @@ import type {
   DeliveryViewOps,
 } from '../../types/deliveries.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { webhookFinder } from './due.ts';
 
 /** Of deliveries joined with events. */
 export const DELIVERY_COLUMNS = `events.id AS id, webhook_id AS webhookId, type AS eventType,
@@ -21,10 +22,9 @@ const FILTERS = `
   AND (@eventType IS NULL OR type = @eventType)`;
 const PAGE = 'ORDER BY deliveries.id DESC LIMIT @limit';
 
-export function deliveryViewOps({ db }: Tx): DeliveryViewOps {
-  const webhook = db.prepare<[string, string], object>(
-    `SELECT 1 FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`,
-  );
+export function deliveryViewOps(tx: Tx): DeliveryViewOps {
+  const { db } = tx;
+  const webhook = webhookFinder(tx);
   // The unique index of (event_id, webhook_id).
   const rowOf = db
     .prepare<[string, string], number>(

@@ -3,12 +3,23 @@
  * others nothing. And what a delivery that waits again has to know of its webhook.
  */
 
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
+
 /** Where `webhooks` is updated: the first due of what waits. Index deliveries_due. */
 export const NEXT_DUE = `(
   SELECT MIN(due) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'pending')`;
 
-/** To run whenever a pending delivery of the webhook comes, goes or moves. */
-export const RECOUNT_DUE = `UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`;
+/** To run by webhook after a pending delivery was added, removed or moved. */
+export const dueRecount = preparedOnce(({ db }: Tx) =>
+  db.prepare<[string]>(`UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`),
+);
+
+/** Whether the project has that webhook. */
+export const webhookFinder = preparedOnce(({ db }: Tx) =>
+  db.prepare<[string, string], object>(
+    `SELECT 1 FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`,
+  ),
+);
 
 /** The columns of Standing, where deliveries, events and webhooks are joined. */
 export const STANDING = `

@@ -10,18 +10,11 @@ import { newId } from '../../../common/ids.ts';
 import { type Event, envelope } from '../../../delivery/envelope.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
 import type { HeardEvent, ListenerOps } from '../../types/deliveries.ts';
-import type { Tx } from '../engine/transaction.ts';
-
-type Statements = ReturnType<typeof prepare>;
-
-/** By transaction scope, which is one per open database: a statement is prepared once. */
-const prepared = new WeakMap<Tx, Statements>();
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
 /** Writes the event. A second event of the same type for the same resource is ignored. */
 export function emitEvent(tx: Tx, event: Omit<Event, 'id'>): void {
-  const sql = prepared.get(tx) ?? prepare(tx);
-  prepared.set(tx, sql);
-
+  const sql = statementsOf(tx);
   const { type, projectId, resourceId, at } = event;
   const subscribed = sql.subscribed.all(projectId, type);
   const isHeard = sql.listener.get(projectId, at) !== undefined;
@@ -42,7 +35,7 @@ export function emitEvent(tx: Tx, event: Omit<Event, 'id'>): void {
   if (subscribed.some((webhook) => webhook.status === 'enabled')) tx.wake('deliveries');
 }
 
-function prepare({ db }: Tx) {
+const statementsOf = preparedOnce(({ db }: Tx) => {
   return {
     // Index webhooks_by_project; a project has at most 100.
     subscribed: db.prepare<[string, string], { id: string; status: 'enabled' | 'disabled' }>(`
@@ -65,7 +58,7 @@ function prepare({ db }: Tx) {
     dueNow: db.prepare<[number, number, string]>(`
       UPDATE webhooks SET next_due = MIN(COALESCE(next_due, ?), ?) WHERE id = ?`),
   };
-}
+});
 
 export function listenerOps({ db }: Tx): ListenerOps {
   const register = db.prepare<[string, number]>(`

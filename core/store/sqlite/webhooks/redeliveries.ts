@@ -9,7 +9,7 @@ import { TEST_TYPE } from '../../../delivery/transitions.ts';
 import type { DeliveryRow, ReplayOps } from '../../types/deliveries.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { DELIVERY_COLUMNS } from './delivery-list.ts';
-import { RECOUNT_DUE } from './due.ts';
+import { dueRecount, webhookFinder } from './due.ts';
 
 type Found = { row: number; state: string };
 
@@ -51,11 +51,10 @@ export function replayOps(tx: Tx): ReplayOps {
   };
 }
 
-function prepare({ db }: Tx) {
+function prepare(tx: Tx) {
+  const { db } = tx;
   return {
-    webhook: db.prepare<[string, string], object>(
-      `SELECT 1 FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`,
-    ),
+    webhook: webhookFinder(tx),
     // The unique index of (event_id, webhook_id).
     find: db.prepare<[string, string], Found>(
       'SELECT id AS row, state FROM deliveries WHERE event_id = ? AND webhook_id = ?',
@@ -82,7 +81,7 @@ function prepare({ db }: Tx) {
     insertDelivery: db.prepare<[object]>(`
       INSERT INTO deliveries (event_id, webhook_id, is_test, state, due, created_at)
       VALUES (@id, @webhookId, 1, 'pending', @at, @at)`),
-    recountDue: db.prepare<[string]>(RECOUNT_DUE),
+    recountDue: dueRecount(tx),
   };
 }
 

@@ -8,7 +8,7 @@ import { CAP_MAX } from '../../../delivery/rate.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
 import type { WebhookOps, WebhookRow } from '../../types/webhooks.ts';
 import type { Tx } from '../engine/transaction.ts';
-import { RECOUNT_DUE } from './due.ts';
+import { dueRecount } from './due.ts';
 
 /** After every UUID, in the order of text. */
 const LAST_ID = '~';
@@ -24,7 +24,12 @@ function read(row: Stored): WebhookRow {
 }
 
 export function webhookOps(tx: Tx): WebhookOps {
-  const sql = { ...prepareWebhooks(tx), ...prepareEnds(tx), ...prepareSecrets(tx) };
+  const sql = {
+    ...prepareWebhooks(tx),
+    ...prepareEnds(tx),
+    ...prepareSecrets(tx),
+    recountDue: dueRecount(tx),
+  };
 
   return {
     createWebhook(webhook, max) {
@@ -155,7 +160,6 @@ function prepareEnds({ db }: Tx) {
         SELECT id FROM events
         WHERE id = deliveries.event_id AND type <> '${TEST_TYPE}'
           AND type NOT IN (SELECT value FROM json_each(?)))`),
-    recountDue: db.prepare<[string]>(RECOUNT_DUE),
   };
 }
 

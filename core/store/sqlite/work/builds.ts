@@ -12,7 +12,7 @@ import type {
   VersionRow,
 } from '../../types/functions.ts';
 import type { BuildOutcome, BuiltManifest } from '../../types/leases.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { emitEvent } from '../webhooks/events.ts';
 import { queueOf } from './queue.ts';
 
@@ -78,7 +78,7 @@ export type BuildEnd = {
   at: number;
 };
 
-export function buildMoves(tx: Tx): BuildMoves {
+export const buildMoves = preparedOnce((tx: Tx): BuildMoves => {
   const { db, crashPoint } = tx;
   const built = builtBy(tx);
   const publish = publisher(tx);
@@ -114,7 +114,7 @@ export function buildMoves(tx: Tx): BuildMoves {
       emit(tx, outcome.kind === 'success' ? 'completed' : 'failed', row, built(id));
     },
   };
-}
+});
 
 /** Makes a function's next version; a name that is known keeps its function id. */
 function publisher({ db }: Tx): (build: BuildRow, manifest: BuiltManifest, at: number) => void {
@@ -141,7 +141,7 @@ type Joined = Omit<VersionRow, 'projectId'> &
     functionUpdatedAt: number;
   };
 
-function builtBy({ db }: Tx): (buildId: string) => BuiltFunction[] {
+const builtBy = preparedOnce(({ db }: Tx): ((buildId: string) => BuiltFunction[]) => {
   const joined = db.prepare<[string], Joined>(`
     SELECT versions.id AS id, versions.function_id AS functionId, versions.build_id AS buildId,
       versions.session_config AS sessionConfig, versions.params_schema AS paramsSchema,
@@ -160,7 +160,7 @@ function builtBy({ db }: Tx): (buildId: string) => BuiltFunction[] {
       },
       version,
     }));
-}
+});
 
 type Step = 'running' | 'completed' | 'failed';
 

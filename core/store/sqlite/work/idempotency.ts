@@ -6,7 +6,7 @@
 import { must } from '../../../../proto/common/must.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { IdempotencyKey, IdempotencyOps, InvocationRow } from '../../types/invocations.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { invocationReader } from './invocation-rows.ts';
 
 type Wanted = IdempotencyKey & { projectId: string; at: number };
@@ -31,7 +31,7 @@ export type IdempotencyKeys = {
   keep(made: Wanted & { invocationId: string; expiresAt: number }): void;
 };
 
-export function idempotencyKeys(tx: Tx): IdempotencyKeys {
+export const idempotencyKeys = preparedOnce((tx: Tx): IdempotencyKeys => {
   const { db } = tx;
   const invocation = invocationReader(tx);
   const byKey = db.prepare<[object], KeyRow>(`
@@ -54,4 +54,4 @@ export function idempotencyKeys(tx: Tx): IdempotencyKeys {
     },
     keep: (made) => void keep.run(made),
   };
-}
+});

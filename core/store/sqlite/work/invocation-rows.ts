@@ -1,6 +1,6 @@
 /** An invocation's row, as every operation reads it. */
 import type { InvocationRow } from '../../types/invocations.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
 /**
  * In characters of JSON. Ours: what core/functions/invocations.ts would leave out is not read for
@@ -24,8 +24,8 @@ export type ReadInvocation = (wanted: {
   projectId: string;
 }) => InvocationRow | undefined;
 
-export function invocationReader({ db }: Tx): ReadInvocation {
+export const invocationReader = preparedOnce(({ db }: Tx): ReadInvocation => {
   const byId = db.prepare<[object], InvocationRow>(`
     SELECT ${INVOCATION_COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId`);
   return (wanted) => byId.get(wanted);
-}
+});

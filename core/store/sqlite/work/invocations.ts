@@ -8,7 +8,7 @@ import { BODY_MAX_BYTES } from '../../../delivery/envelope.ts';
 import type { InvocationOps, InvocationRow } from '../../types/invocations.ts';
 import type { InvocationOutcome } from '../../types/leases.ts';
 import type { SessionStatus } from '../../types/sessions.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { emitEvent } from '../webhooks/events.ts';
 import { idempotencyKeys } from './idempotency.ts';
 import { INVOCATION_COLUMNS, invocationReader, LISTED_COLUMNS } from './invocation-rows.ts';
@@ -79,7 +79,7 @@ export type InvocationEnd = {
   at: number;
 };
 
-export function invocationMoves(tx: Tx): InvocationMoves {
+export const invocationMoves = preparedOnce((tx: Tx): InvocationMoves => {
   const { db, crashPoint } = tx;
   const sessions = sessionMoves(tx);
   const pending = db.prepare<[string]>(
@@ -118,7 +118,7 @@ export function invocationMoves(tx: Tx): InvocationMoves {
       tx.wake(`invocation:${id}`);
     },
   };
-}
+});
 
 /** A handler that throws does not make its browser a broken one. */
 function sessionEnd(outcome: InvocationOutcome): SessionStatus {

@@ -8,7 +8,7 @@
  *   offered --silence, caller left--> ready
  */
 import type { LeasedWork, LeaseOps } from '../../types/leases.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { BUILD_TIMEOUT_MS, buildMoves } from './builds.ts';
 import { outcomeFor } from './cancel.ts';
 import { invocationMoves } from './invocations.ts';
@@ -161,7 +161,7 @@ function overdue({ kind, state, releasedAt }: JobRow, isWaiting: boolean): Cause
 }
 
 /** The moves of every kind of work. */
-function movesOf(tx: Tx) {
+const movesOf = preparedOnce((tx: Tx) => {
   const queue = queueOf(tx);
   const invocations = invocationMoves(tx);
   const builds = buildMoves(tx);
@@ -206,4 +206,4 @@ function movesOf(tx: Tx) {
       return hasRun;
     },
   };
-}
+});

@@ -8,7 +8,7 @@
  */
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Holder, WorkKind } from '../../types/leases.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { placesOf } from './places.ts';
 
 export type JobRow = {
@@ -72,7 +72,7 @@ export type Queue = {
   drop(job: JobRow): void;
 };
 
-export function queueOf(tx: Tx): Queue {
+export const queueOf = preparedOnce((tx: Tx): Queue => {
   const { wake } = tx;
   const sql = { ...jobStatements(tx), ...countStatements(tx) };
   const places = placesOf(tx);
@@ -115,7 +115,7 @@ export function queueOf(tx: Tx): Queue {
       if (sql.anyReady.get(job.kind) === 1) wake(`work:${job.kind}`);
     },
   };
-}
+});
 
 function jobStatements({ db }: Tx) {
   const insert = db.prepare<[object]>(`
@@ -173,14 +173,14 @@ function countStatements({ db }: Tx) {
   return { waiting, countIn, nextProject, countTaken, countPutBack, countOut, anyReady };
 }
 
-export function jobByLease({ db }: Tx): (leaseId: string) => JobRow | undefined {
+export const jobByLease = preparedOnce(({ db }: Tx): ((leaseId: string) => JobRow | undefined) => {
   // Index jobs_by_lease.
   const select = db.prepare<[string], JobRow>(`SELECT ${JOB_COLUMNS} FROM jobs WHERE lease_id = ?`);
   return (leaseId) => select.get(leaseId);
-}
+});
 
 /** Throws LEASE_LOST for an instance that is not the runner's newest. */
-export function onlyLive({ db }: Tx): (holder: Holder) => void {
+export const onlyLive = preparedOnce(({ db }: Tx): ((holder: Holder) => void) => {
   const select = db.prepare<[object]>(
     'SELECT 1 FROM runners WHERE id = @runnerId AND instance_id = @instanceId',
   );
@@ -188,4 +188,4 @@ export function onlyLive({ db }: Tx): (holder: Holder) => void {
     if (select.get({ runnerId, instanceId })) return;
     throw new Fault('LEASE_LOST', 'This runner instance is not registered, or a newer one is.');
   };
-}
+});

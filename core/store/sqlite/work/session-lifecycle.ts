@@ -11,7 +11,7 @@ import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { LocatedSession, SessionLifeOps } from '../../types/sessions.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { ENDING_GRACE_MS, type JobRow, jobByLease, onlyLive, queueOf } from './queue.ts';
-import { SESSION_COLUMNS, type StoredSession, sessionMoves, wholeSession } from './sessions.ts';
+import { sessionMoves, sessionReader } from './sessions.ts';
 
 type UserNames = 'createSession' | 'releaseSession' | 'locateSession';
 
@@ -24,8 +24,7 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
   const queue = queueOf(tx);
   const sessions = sessionMoves(tx);
   const limits = limitsOf(tx);
-  const byId = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
+  const read = sessionReader(tx);
   const ofInvocation = db.prepare<[string]>('SELECT 1 FROM invocations WHERE session_id = ?');
   const located = db.prepare<[string], Omit<LocatedSession, 'isReleased'> & { released: number }>(`
     SELECT sessions.project_id AS projectId, sessions.status AS status,
@@ -47,11 +46,11 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
       crashPoint('create-session');
       const expiresAt = at + timeoutMs;
       sessions.open({ ...wanted, timeoutMs, keepAlive: keepAlive ? 1 : 0, expiresAt });
-      return wholeSession(must(byId.get(wanted), 'session just made'));
+      return must(read(wanted), 'session just made');
     },
     releaseSession(wanted) {
       const { id, at } = wanted;
-      const before = byId.get(wanted);
+      const before = read(wanted);
       if (!before) return undefined;
       const isLive = before.status === 'PENDING' || before.status === 'RUNNING';
       if (isLive && ofInvocation.get(id)) return { outcome: 'busy' };
@@ -63,7 +62,7 @@ function userOps(tx: Tx): Pick<SessionLifeOps, UserNames> {
         wake('releases');
       }
       crashPoint('release-session');
-      const session = wholeSession(must(byId.get(wanted), 'session just read'));
+      const session = must(read(wanted), 'session just read');
       return { outcome: 'released', session };
     },
     locateSession(id) {

@@ -11,12 +11,13 @@ import { hasOldId } from '../times.ts';
 
 type Head = { next: number; size: number; fullAt: number | null };
 
-export function sessionLogOps({ db, crashPoint }: Tx): SessionLogOps {
+export function sessionLogOps(tx: Tx): SessionLogOps {
+  const { db, crashPoint } = tx;
   const sessionOf = db.prepare<[string], { sessionId: string; projectId: string }>(`
       SELECT COALESCE(invocations.session_id, jobs.id) AS sessionId, jobs.project_id AS projectId
       FROM jobs LEFT JOIN invocations ON invocations.id = jobs.id
       WHERE jobs.lease_id = ? AND jobs.kind IN ('invocation', 'session')`); // index jobs_by_lease
-  const { hasRoom } = storedSums({ db });
+  const { hasRoom } = storedSums(tx);
   const headOf = db.prepare<[string], Head>(`
     SELECT next, size, full_at AS fullAt FROM session_log_heads WHERE session_id = ?`);
   const saveHead = db.prepare<[object]>(`

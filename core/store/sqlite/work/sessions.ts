@@ -4,21 +4,23 @@
  * invocation, or the session itself where a user started it.
  */
 import type { ListedSession, SessionOps, SessionRow, SessionStatus } from '../../types/sessions.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
 export function sessionOps(tx: Tx): SessionOps {
-  const { db } = tx;
-  const byId = db.prepare<[object], StoredSession>(`
-    SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
-
   return {
-    getSession(wanted) {
-      const row = byId.get(wanted);
-      return row && wholeSession(row);
-    },
+    getSession: sessionReader(tx),
     listSessions: sessionList(tx),
   };
 }
+
+export const sessionReader = preparedOnce(({ db }: Tx): SessionOps['getSession'] => {
+  const byId = db.prepare<[object], StoredSession>(`
+    SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
+  return (wanted) => {
+    const row = byId.get(wanted);
+    return row && wholeSession(row);
+  };
+});
 
 export type NewSession = {
   id: string;
@@ -61,7 +63,7 @@ export type SessionMoves = {
   end(wanted: SessionEnd): void;
 };
 
-export function sessionMoves(tx: Tx): SessionMoves {
+export const sessionMoves = preparedOnce((tx: Tx): SessionMoves => {
   const { db, wake } = tx;
   const addMetadata = metadataIndex(tx);
   const pending = db.prepare<[string]>(
@@ -106,7 +108,7 @@ export function sessionMoves(tx: Tx): SessionMoves {
       wake('sessions');
     },
   };
-}
+});
 
 type Ended = Omit<SessionEnd, 'reason' | 'leaseId'> & {
   reason?: string | null;
