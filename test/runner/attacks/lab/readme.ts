@@ -1,5 +1,5 @@
 /**
- * The table of README.md's section "What the jail stops", made of the attacks that the tests run.
+ * The table of README.md's section "Security", made of the attacks that the tests run.
  * `node test/runner/attacks/lab/readme.ts` writes it.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
