@@ -2,7 +2,7 @@
  * Long polls: a call looks at the state, and again whenever a topic of the store wakes, until there
  * is an answer or the time is over. Every service that waits for a change of state does so here.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../proto/common/pause.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import type { Topic } from '../store/messages.ts';
 import type { Store } from '../store/types.ts';
@@ -46,8 +46,7 @@ export async function longPoll<T>(
     const leftMs = until - performance.now();
     if (isDone(found) || leftMs <= 0 || signal.aborted) return found;
     const pauseMs = Math.max(1, Math.min(leftMs, againMs?.(found) ?? leftMs));
-    // rejects only when it was woken, or is over
-    await sleep(pauseMs, undefined, { signal: wake.signal }).catch(() => undefined);
+    await pause(pauseMs, wake.signal);
     if (signal.aborted) return found;
   }
 }

@@ -5,8 +5,8 @@
  * it is needed, and pauses after each pair while nobody waits, so that it takes a share of one core
  * and no more. Start does not wait for it.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { pause } from '../../proto/common/pause.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import { type FairQueue, openFairQueue } from '../../proto/sharing/fair-queue.ts';
@@ -77,10 +77,9 @@ export function openKeyPool(options: Options): KeyPool {
     return count;
   }
 
-  async function pause(ms: number): Promise<void> {
+  async function rest(ms: number): Promise<void> {
     wakePause = new AbortController();
-    const signal = AbortSignal.any([closing.signal, wakePause.signal]);
-    await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+    await pause(ms, AbortSignal.any([closing.signal, wakePause.signal]));
   }
 
   async function fill(): Promise<void> {
@@ -90,7 +89,7 @@ export function openKeyPool(options: Options): KeyPool {
       const count = await addOne(maker);
       if (waiters.size > 0) continue;
       if (count >= readyTarget) return;
-      await pause(pauseMs);
+      await rest(pauseMs);
     }
   }
 
@@ -101,7 +100,7 @@ export function openKeyPool(options: Options): KeyPool {
       } catch (error) {
         if (closing.signal.aborted) return;
         log.error({ err: error }, 'no key pair could be made, trying again');
-        await pause(FAILED_PAUSE_MS);
+        await rest(FAILED_PAUSE_MS);
       }
     }
   }

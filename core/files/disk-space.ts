@@ -9,10 +9,10 @@ import { execFile } from 'node:child_process';
 import { rmSync, statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Log } from '../../proto/common/log.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
+import { periodically } from '../common/periodically.ts';
 
 export type DiskRule = {
   /** In bytes: the size of the reserve. */
@@ -54,7 +54,6 @@ export function openDisk(options: {
 }): Disk & AsyncDisposable {
   const { dir, log, rule = DISK_RULE, freeOf = freeBytesOf } = options;
   const path = join(dir, NAME);
-  const closing = new AbortController();
   let freeBytes = 0;
   let isLow = false;
 
@@ -84,21 +83,13 @@ export function openDisk(options: {
   }
 
   async function run(): Promise<void> {
-    const { signal } = closing;
-    while (!signal.aborted) {
-      await sleep(rule.periodMs, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
-      try {
-        look();
-        await keepReserve();
-      } catch (error) {
-        log.error({ err: error }, 'the room on the disk could not be looked after');
-      }
-    }
+    look();
+    await keepReserve();
   }
 
   look();
-  const running = run();
+  const failure = 'checking the free disk space failed';
+  const checks = periodically(rule.periodMs, run, { log, failure });
   return {
     get isLow() {
       return isLow;
@@ -111,10 +102,7 @@ export function openDisk(options: {
       const message = 'The disk is almost full: no new work is taken. Try again later.';
       throw new Fault('STORAGE_FULL', message);
     },
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await running;
-    },
+    [Symbol.asyncDispose]: () => checks[Symbol.asyncDispose](),
   };
 }
 

@@ -4,8 +4,8 @@
  * All must be an hour old: until then somebody may be about to name them. A row goes before its
  * file, so that a row never lacks one.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { periodically } from '../common/periodically.ts';
 import type { Store } from '../store/types.ts';
 import { type BlobFiles, sweepBlobFiles } from './blob-files.ts';
 
@@ -28,28 +28,11 @@ type Options = {
   periodMs?: number;
 };
 
-/** Sweeps now and on. A sweep that fails is logged: the next one makes up for it. */
+/** Sweeps now and on; throws when the first sweep fails. */
 export async function startBlobSweep(options: Options): Promise<AsyncDisposable> {
   const { log, periodMs = PERIOD_MS } = options;
-  const closing = new AbortController();
-  const { signal } = closing;
-
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(periodMs, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
-      await sweepBlobs(options).catch((error: unknown) => log.error({ err: error }, 'no sweep'));
-    }
-  }
-
   await sweepBlobs(options);
-  const running = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await running;
-    },
-  };
+  return periodically(periodMs, () => sweepBlobs(options), { log, failure: 'no sweep' });
 }
 
 async function sweepBlobs(options: Options): Promise<void> {

@@ -5,9 +5,10 @@
  * waiting (10 min) -> reading (4 MiB/s) -> resting (a week) -> reading ...
  */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
 import type { Family, Metrics } from '../../proto/common/metrics.ts';
+import { type Pause, pause as pauseReal } from '../../proto/common/pause.ts';
+import { periodically } from '../common/periodically.ts';
 import type { Store } from '../store/types.ts';
 import { DAMAGED } from './blob-files.ts';
 import { checkedBytes, isDamage, type Stored } from './checked-bytes.ts';
@@ -37,34 +38,17 @@ type Options = {
   folder: string;
   log: Log;
   metrics: Metrics;
-  /** Resolves after so many milliseconds, or when the signal aborts. */
-  pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** For tests. */
+  pause?: Pause;
 };
 
-/** Reads until it is disposed of. A pass that fails is logged: the next one makes up for it. */
+/** Reads until it is disposed of. */
 export function startScrub(options: Options): AsyncDisposable {
-  const { log, pause = pauseUnref } = options;
-  const closing = new AbortController();
-  const { signal } = closing;
+  const { log, pause = pauseReal } = options;
   const damaged = new Set<string>();
-
-  async function run(): Promise<void> {
-    await pause(FIRST_MS, signal);
-    while (!signal.aborted) {
-      await pass({ ...options, pause, damaged, signal }).catch((error: unknown) => {
-        log.error({ err: error }, 'stored files could not be checked');
-      });
-      await pause(REST_MS, signal);
-    }
-  }
-
-  const running = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await running;
-    },
-  };
+  const run = (signal: AbortSignal) => pass({ ...options, pause, damaged, signal });
+  const failure = 'stored files could not be checked';
+  return periodically(REST_MS, run, { log, failure, firstMs: FIRST_MS, pause });
 }
 
 type Pass = Required<Options> & { damaged: Set<string>; signal: AbortSignal };
@@ -104,8 +88,4 @@ async function isWhole(blob: Stored, options: Pass): Promise<boolean> {
     log.error({ err: error, blobId: blob.id, reason: 'DATA_CORRUPT' }, DAMAGED);
     return false;
   }
-}
-
-async function pauseUnref(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
 }

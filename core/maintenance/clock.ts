@@ -7,9 +7,9 @@
  * notices.
  */
 import { uptime } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
+import { periodically } from '../common/periodically.ts';
 import type { Store } from '../store/types.ts';
 
 /** In milliseconds: how often sleep is looked for; it costs the reading of a file. */
@@ -127,8 +127,7 @@ export function startSteps(options: {
   onFatal: (error: Error) => void;
 }): AsyncDisposable {
   const { clock, store, disk, log, clockSettleMs: settleMs, onFatal } = options;
-  const closing = new AbortController();
-  const { signal } = closing;
+  let hasFailed = false;
 
   async function take(step: Step): Promise<void> {
     const stepMs = step.to - step.from;
@@ -144,27 +143,20 @@ export function startSteps(options: {
     if (stepMs > JUMP_MIN_MS) log.warn(HELD);
   }
 
-  async function run(): Promise<void> {
-    for (;;) {
-      await sleep(settleMs / 10, undefined, { signal, ref: false }).catch(() => undefined);
-      if (signal.aborted) return;
+  async function look(): Promise<void> {
+    if (hasFailed) return;
+    try {
       const step = clock.step();
-      if (step === undefined) continue;
       // a step writes, and the room that is left is for what runs
-      if (disk.isLow) clock.undo(step);
-      else await take(step);
+      if (step && disk.isLow) clock.undo(step);
+      else if (step) await take(step);
+    } catch (error) {
+      hasFailed = true;
+      onFatal(new Error('stored times could not be moved', { cause: error }));
     }
   }
 
-  const running = run().catch((error: unknown) => {
-    onFatal(new Error('stored times could not be moved', { cause: error }));
-  });
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await running;
-    },
-  };
+  return periodically(settleMs / 10, look, { log, failure: 'reading the clock failed' });
 }
 
 /** The store is there, and has said no. */

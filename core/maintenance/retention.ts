@@ -3,8 +3,8 @@
  * and the oldest of what waits for a webhook that takes less than it gets. Once a minute, few rows
  * at a time. proto/spec/webhooks.md 9.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { periodically } from '../common/periodically.ts';
 import type { Store } from '../store/types.ts';
 
 /** In milliseconds. Ours: a backlog may pass its limit by what comes in a minute. */
@@ -31,29 +31,18 @@ export function startJanitor(
 ): AsyncDisposable {
   const { isHeld, cleaners, log } = options;
   const backlogs: Cleaner = (aborted) => skipBacklogs(options, aborted);
-  const closing = new AbortController();
-  const { signal } = closing;
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(PERIOD_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      for (const cleaner of [backlogs, ...cleaners]) {
-        if (signal.aborted) return;
-        if (cleaner !== backlogs && isHeld()) continue;
-        await cleaner(signal).catch((error: unknown) => {
-          log.error({ err: error }, 'cleaning failed');
-        });
-      }
+  async function run(signal: AbortSignal): Promise<void> {
+    for (const cleaner of [backlogs, ...cleaners]) {
+      if (signal.aborted) return;
+      if (cleaner !== backlogs && isHeld()) continue;
+      await cleaner(signal).catch((error: unknown) => {
+        log.error({ err: error }, 'cleaning failed');
+      });
     }
   }
 
-  const running = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await running;
-    },
-  };
+  return periodically(PERIOD_MS, run, { log, failure: 'cleaning failed' });
 }
 
 /** `keptMs`: how long events are kept, with their deliveries and attempts. */

@@ -3,8 +3,8 @@
  * runs. A core that stood still (stopped, swapped out, its machine asleep) has heard no renewal: as
  * after a start, every lease gets its time anew then.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { periodically } from '../common/periodically.ts';
 import { sinceBoot } from '../maintenance/clock.ts';
 import type { Store } from '../store/types.ts';
 
@@ -23,34 +23,23 @@ export function startSweep(options: {
   clock?: () => number;
 }): Sweeper {
   const { store, log, now, leaseMs, sweepMs, clock = sinceBoot } = options;
-  const closing = new AbortController();
-  const { signal } = closing;
+  let sweptAt = clock();
 
-  async function run(): Promise<void> {
-    let sweptAt = clock();
-    while (!signal.aborted) {
-      try {
-        const stoodMs = clock() - sweptAt - sweepMs;
-        sweptAt += stoodMs + sweepMs;
-        if (stoodMs > leaseMs / 2) {
-          log.warn({ stoodMs }, 'core stood still: leases get their time anew');
-          await store.recoverWork({ at: now(), leaseMs });
-        }
-        const ended = await store.sweepWork({ at: now(), max: BATCH });
-        if (ended > 0) log.warn({ ended }, 'work was lost or out of time');
-        if (ended === BATCH) continue;
-      } catch (error) {
-        log.error({ err: error }, 'sweep failed');
-      }
-      await sleep(sweepMs, undefined, { signal }).catch(() => {}); // rejects only when closing
+  async function sweepBatch(): Promise<number> {
+    const stoodMs = clock() - sweptAt - sweepMs;
+    sweptAt += stoodMs + sweepMs;
+    if (stoodMs > leaseMs / 2) {
+      log.warn({ stoodMs }, 'core stood still: leases get their time anew');
+      await store.recoverWork({ at: now(), leaseMs });
     }
+    const ended = await store.sweepWork({ at: now(), max: BATCH });
+    if (ended > 0) log.warn({ ended }, 'work was lost or out of time');
+    return ended;
   }
 
-  const running = run();
-  return {
-    async [Symbol.asyncDispose]() {
-      closing.abort();
-      await running;
-    },
-  };
+  async function sweep(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await sweepBatch()) === BATCH);
+  }
+
+  return periodically(sweepMs, sweep, { log, failure: 'sweep failed', firstMs: 0 });
 }
