@@ -7,6 +7,7 @@
 
 import type { Route } from '../../jail/egress/routes.ts';
 import { routeOf } from './context-route.ts';
+import { isOverride } from './page-overrides.ts';
 
 /** `params`: of a command that is judged by them (isJudged). */
 export type Command = {
@@ -126,7 +127,7 @@ const OBSERVED: ReadonlySet<string> = new Set([
 
 /** Whether the params of that method are looked at: those of others are not parsed. */
 export function needsParams(method: string): boolean {
-  return Object.hasOwn(CHECKED, method) || OBSERVED.has(method);
+  return Object.hasOwn(CHECKED, method) || OBSERVED.has(method) || isOverride(method);
 }
 
 /** Judges one command of a client. */

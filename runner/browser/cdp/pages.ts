@@ -6,6 +6,7 @@
  */
 
 import type { Chrome } from '../launch.ts';
+import { pageOverrides } from './page-overrides.ts';
 import type { Pipe } from './pipe.ts';
 import { openTargetSession, type TargetSession } from './target-session.ts';
 
@@ -233,8 +234,10 @@ function openPage(
 ): Known {
   const { targetId, url, title } = targetInfo;
   const { end, ...session } = openTargetSession(pipe, sessionId);
+  const leave = pageOverrides(pipe).join(targetId, session);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const finish = (): void => {
+    leave();
     end();
     resolve();
   };

@@ -1,4 +1,5 @@
 /** A session of our own on one target, through Chrome's pipe and beside any client's. */
+import { pageOverrides } from './page-overrides.ts';
 import type { Pipe } from './pipe.ts';
 
 /** Ours: a page in an endless loop answers nothing. */
@@ -48,9 +49,11 @@ export async function attach(pipe: Pipe, targetId: string): Promise<Attached> {
   const { sessionId: id } = await pipe.call('Target.attachToTarget', { targetId, flatten: true });
   const sessionId = String(id);
   const { end, ...session } = openTargetSession(pipe, sessionId);
+  const leave = pageOverrides(pipe).join(targetId, session);
   return {
     ...session,
     async [Symbol.asyncDispose]() {
+      leave();
       end();
       // rejects when the target or Chrome is gone, which is as good
       await pipe.call('Target.detachFromTarget', { sessionId }).catch(() => undefined);

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { type Command, decide, needsParams } from '../../browser/cdp/command-policy.ts';
+import { pageOverrides } from '../../browser/cdp/page-overrides.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { contextCreator } from '../../browser/context-proxies.ts';
@@ -65,6 +66,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const reading = openPauses(socket);
   const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
+  const overrides = pageOverrides(pipe);
   const unanswered = new Unanswered<Owned>((one) => owned.get(one.cdpSessionId) === one);
   const policyContext = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
@@ -90,6 +92,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const disown = (id: string): void => {
     const session = owned.get(id);
     session?.tapped?.end();
+    if (session?.targetId) overrides.remove(session.targetId, session);
     owned.delete(id);
     watch.ended(id);
     pipe.release(id);
@@ -126,6 +129,7 @@ export function openClient(options: ClientOptions): RelayClient {
     const id = pipe.newId();
     watch.sent({ id, method }, sessionId);
     tellFront(chrome, command, to.targetId);
+    if (to.targetId) overrides.observe(command, to.targetId, to);
     for (const tooOld of unanswered.add(id, { id: message.id, session: to })) giveUp(tooOld);
     const parsed = params && { params: Buffer.from(JSON.stringify(params)) };
     if (pipe.write(written({ ...message, ...parsed, id }, sessionId))) return id;

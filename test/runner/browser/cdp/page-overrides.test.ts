@@ -1,0 +1,110 @@
+/** Overrides of a client after a navigation to another site, beside the runner's own sessions. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openPages } from '../../../../runner/browser/cdp/pages.ts';
+import { attach } from '../../../../runner/browser/cdp/target-session.ts';
+import { openRaw, type Raw } from '../../../runner/sessions/relay/raw.ts';
+import { type Lab, openLab, until } from '../lab.ts';
+
+const test = suite('runner/browser/cdp/page-overrides');
+const ENGINES = [{}, { program: '/usr/bin/chromium' }];
+const PRINT = { media: 'print' };
+const AGENT = { userAgent: 'mine', platform: 'Amiga' };
+
+/** A new page of a client, which has attached to the page before the runner does. */
+async function newPage(lab: Lab, client: Raw): Promise<{ targetId: string; session: string }> {
+  const pages = await openPages(lab.chrome);
+  await client.call('Target.setAutoAttach', {
+    autoAttach: true,
+    waitForDebuggerOnStart: false,
+    flatten: true,
+  });
+  const { targetId: id } = await client.call('Target.createTarget', { url: 'about:blank' });
+  const targetId = String(id);
+  const attached = () =>
+    client.said.find((text) => text.includes('attachedToTarget') && text.includes(targetId));
+  await until(() => attached() !== undefined, 'the client has attached');
+  const isOwn = () => pages.open().some((page) => page.targetId === targetId);
+  await until(isOwn, 'the runner has attached');
+  return { targetId, session: JSON.parse(attached() ?? '{}').params.sessionId };
+}
+
+async function evaluate(client: Raw, session: string, expression: string): Promise<unknown> {
+  const params = { expression, returnByValue: true, awaitPromise: true };
+  const { result } = await client.call('Runtime.evaluate', params, session);
+  return (result as { value: unknown }).value;
+}
+
+/** What a page sees after a navigation. */
+async function seenAt(url: string, client: Raw, session: string): Promise<unknown> {
+  await client.call('Page.navigate', { url }, session);
+  const ready = async () =>
+    (await evaluate(client, session, '[location.href, document.readyState].join()')) ===
+    `${url},complete`;
+  for (let isReady = await ready(); !isReady; isReady = await ready());
+  const look = `[matchMedia('print').matches, navigator.platform, navigator.userAgent]`;
+  return evaluate(client, session, look);
+}
+
+for (const launch of ENGINES) {
+  const engine = 'program' in launch ? 'Chromium' : 'headless-shell';
+
+  test(`${engine}: a medium and a platform outlive a navigation to another site`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
+    const client = await openRaw(lab.connectUrl);
+    const { targetId, session } = await newPage(lab, client);
+    const other = `${lab.siteUrl.replace('127.0.0.1', 'localhost')}/`;
+    await client.call('Emulation.setEmulatedMedia', PRINT, session);
+    await client.call('Network.setUserAgentOverride', AGENT, session);
+    const expected = [true, 'Amiga', 'mine'];
+    assert.equal(await seenAt(`${lab.siteUrl}/`, client, session), expected);
+    await using _later = await attach(lab.chrome.pipe, targetId);
+    assert.equal(await seenAt(other, client, session), expected);
+    client.socket.close();
+    await client.closed;
+  });
+
+  test(`${engine}: an override that a client removes is gone`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
+    const client = await openRaw(lab.connectUrl);
+    const { targetId, session } = await newPage(lab, client);
+    await client.call('Emulation.setEmulatedMedia', PRINT, session);
+    await client.call('Emulation.setUserAgentOverride', AGENT, session);
+    await client.call('Emulation.setEmulatedMedia', {}, session);
+    await client.call('Emulation.setUserAgentOverride', { userAgent: 'mine' }, session);
+    const [isPrint, platform] = (await seenAt(`${lab.siteUrl}/`, client, session)) as unknown[];
+    assert.equal([isPrint, platform], [false, 'Linux x86_64']);
+
+    await client.call('Emulation.setEmulatedMedia', PRINT, session);
+    await client.call('Emulation.setUserAgentOverride', AGENT, session);
+    client.socket.close();
+    await client.closed;
+    await until(() => lab.relay.clients === 0, 'the client has left');
+    const next = await openRaw(lab.connectUrl);
+    const { sessionId } = await next.call('Target.attachToTarget', { targetId, flatten: true });
+    const url = `${lab.siteUrl.replace('127.0.0.1', 'localhost')}/`;
+    const seen = (await seenAt(url, next, String(sessionId))) as unknown[];
+    assert.equal(seen.slice(0, 2), [false, 'Linux x86_64']);
+    next.socket.close();
+    await next.closed;
+  });
+
+  test(`${engine}: the session of one client that ends keeps the override of another`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
+    const client = await openRaw(lab.connectUrl);
+    const { targetId, session } = await newPage(lab, client);
+    const other = await openRaw(lab.connectUrl);
+    const { sessionId } = await other.call('Target.attachToTarget', { targetId, flatten: true });
+    await other.call('Emulation.setUserAgentOverride', AGENT, String(sessionId));
+    await client.call('Emulation.setUserAgentOverride', AGENT, session);
+    await other.call('Target.detachFromTarget', { sessionId });
+    const [, platform] = (await seenAt(`${lab.siteUrl}/`, client, session)) as unknown[];
+    assert.is(platform, 'Amiga');
+    for (const one of [client, other]) {
+      one.socket.close();
+      await one.closed;
+    }
+  });
+}
+
+test.run();
