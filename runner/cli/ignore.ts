@@ -1,63 +1,18 @@
-/**
- * Which files of a project are not published: what never is, then .gitignore's lines as simple
- * patterns. Pure.
- */
+/** Which files of a project are not published: a fixed list, and the rules of .gitignore. Pure. */
+import ignore from 'ignore';
 
-/** Secrets, what is made from the sources, and the data of a service that was started here. */
+/** Secrets, build outputs, and the data of a service that was started in the project. */
 const ALWAYS = [
-  'node_modules/',
-  '.git/',
-  '.browserbase/',
-  '/tabern_data/',
-  '.env*',
-  '*.log',
-  '/dist/',
-  '/build/',
-  '.npmrc',
+  ...['node_modules/', '.git/', '.browserbase/', '/tabern_data/', '/dist/', '/build/'],
+  ...['.env*', '*.log', '.npmrc'],
 ];
 
-type Rule = { pattern: RegExp; isKept: boolean; isFolder: boolean };
-
-/**
- * Tells of a path relative to the project, with '/' between its parts, whether it stays at home.
- */
+/** Takes paths relative to the project, with '/' as separator. */
 export function ignored(gitignore: string): (path: string, isFolder: boolean) => boolean {
-  const always = ALWAYS.map(rule);
-  const own = gitignore
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('#'))
-    .map(rule);
-  const matches = (path: string, isFolder: boolean) => (one: Rule) =>
-    (isFolder || !one.isFolder) && one.pattern.test(path);
+  const always = ignore().add(ALWAYS);
+  const own = ignore().add(gitignore);
   return (path, isFolder) => {
-    if (always.some(matches(path, isFolder))) return true;
-    // As git: the last line that matches decides.
-    const last = own.findLast(matches(path, isFolder));
-    return last !== undefined && !last.isKept;
+    const name = isFolder ? `${path}/` : path;
+    return always.ignores(name) || own.ignores(name);
   };
-}
-
-function rule(line: string): Rule {
-  const isKept = line.startsWith('!');
-  const text = isKept ? line.slice(1) : line;
-  const isFolder = text.endsWith('/');
-  const name = text.replace(/^\//, '').replace(/\/$/, '');
-  // A slash in the middle or in front anchors a line to the project's root.
-  const isRooted = text.startsWith('/') || name.includes('/');
-  return { pattern: new RegExp(`${isRooted ? '^' : '(?:^|/)'}${glob(name)}$`), isKept, isFolder };
-}
-
-function glob(name: string): string {
-  return name
-    .split(/(\*\*\/|\/\*\*$|\*\*|\*|\?)/)
-    .map((part) => {
-      if (part === '**/') return '(?:.*/)?';
-      if (part === '/**') return '/.*';
-      if (part === '**') return '.*';
-      if (part === '*') return '[^/]*';
-      if (part === '?') return '[^/]';
-      return part.replace(/[.+^${}()|[\]\\]/g, '\\$&');
-    })
-    .join('');
 }

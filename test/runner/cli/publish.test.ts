@@ -114,7 +114,9 @@ cli('publish refuses more than 25 MB before it sends anything', async () => {
 });
 
 cli('lines of .gitignore are simple patterns, and the last that matches decides', () => {
-  const isIgnored = ignored('# c\n\n*.tmp\n/top\nfolder/\na/**/z\n!keep.tmp\nx.y?\n!.env\n');
+  const lines = ['# c', '', '*.tmp', '/top', 'folder/', 'a/**/z', '!keep.tmp', 'x.y?', '!.env'];
+  const more = ['[pq].c', '\\#d', 'folder2/', '!folder2/in', ''];
+  const isIgnored = ignored([...lines, ...more].join('\n'));
   for (const [path, isFolder, expected] of [
     ['deep/in/a.tmp', false, true],
     ['keep.tmp', false, false],
@@ -122,6 +124,10 @@ cli('lines of .gitignore are simple patterns, and the last that matches decides'
     ['deep/top', false, false],
     ['folder', true, true],
     ['folder', false, false],
+    ['p.c', false, true],
+    ['r.c', false, false],
+    ['#d', false, true],
+    ['folder2/in', false, true],
     ['a/b/c/z', false, true],
     ['a/z', false, true],
     ['x.yz', false, true],
