@@ -10,11 +10,11 @@
  */
 import type { Writable } from 'node:stream';
 import type { Log } from '../../../proto/common/log.ts';
-import type { Exit, Jail, JailSpec, Rung } from '../jail.ts';
+import type { Jail, JailSpec, Rung } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
-import { programMounts } from '../program-mounts.ts';
 import { giveTo, killGroup, start } from '../spawn.ts';
 import { keptUid, lendUid } from '../uids.ts';
+import { probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 
 /**
@@ -25,8 +25,6 @@ const INSIDE_UID = '1000';
  * In the outer bwrap's private view only: the source of a mount is looked up before this covers it.
  */
 const STAGE = '/tmp';
-/** Ours: a probe takes about 20 ms. */
-const PROBE_TIMEOUT_MS = 10_000;
 
 /**
  * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so that its
@@ -61,7 +59,11 @@ export const bwrapRung: Rung = {
     let why = '';
     for (const way of ways) {
       const jail = openWay(tools, way, isRoot);
-      const failure = await probe(jail);
+      const failure = await probeJail(jail, {
+        program: process.execPath,
+        path: '/bin/node',
+        argv: () => ['/bin/node', '--version'],
+      });
       if (failure === undefined) {
         log.info({ way, ownUid: isRoot }, 'sandbox is bwrap');
         return jail;
@@ -184,28 +186,6 @@ function say(pipe: unknown, words: string | Buffer): void {
   stream?.end(words);
 }
 
-/** Runs this node in the jail: undefined when it works, else what it said. */
-async function probe(jail: Jail): Promise<string | undefined> {
-  const jailed = jail.launch({
-    argv: () => ['/bin/node', '--version'],
-    mounts: await programMounts(process.execPath, '/bin/node'),
-    env: () => ({}),
-    tmpBytes: 1 << 20,
-    limits: { files: 256 },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    nestedNamespaces: false,
-  });
-  let said = '';
-  jailed.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(0, 500);
-  });
-  const timer = setTimeout(jailed.kill, PROBE_TIMEOUT_MS);
-  const exit: Exit = await jailed.exited;
-  clearTimeout(timer);
-  if (exit.code === 0) return undefined;
-  return said.trim() || `a probe ended with ${exit.signal ?? exit.code}`;
-}
-
 /**
  * Whether a jailed process can make namespaces of its own, as Chrome's sandbox does. Asked once per
  * start.
@@ -217,16 +197,13 @@ export async function canNest(jail: Jail, log: Log): Promise<boolean> {
   if (jail.level === 'landlock') return false; // it is for machines that allow no namespaces
   if (unshare === undefined) return true; // Chrome itself will say
   const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
-  const jailed = jail.launch({
+  const refusal = await probeJail(jail, {
+    program: unshare,
+    path: '/bin/unshare',
     argv: (at) => [at('/bin/unshare'), ...nested, at('/bin/unshare'), '--version'],
-    mounts: await programMounts(unshare, '/bin/unshare'),
-    env: () => ({}),
-    tmpBytes: 1 << 20,
-    limits: { files: 256 },
-    stdio: 'ignore',
     nestedNamespaces: true,
   });
-  const { code } = await jailed.exited;
-  if (code !== 0) log.warn('no nested user namespaces: Chrome runs without its own sandbox');
-  return code === 0;
+  if (refusal === undefined) return true;
+  log.warn('no nested user namespaces: Chrome runs without its own sandbox');
+  return false;
 }

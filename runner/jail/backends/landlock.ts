@@ -14,17 +14,16 @@ import { must } from '../../../proto/common/must.ts';
 import { removeTree } from '../../common/remove.ts';
 import type { Jail, JailSpec, Mount, Rung } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
-import { programMounts } from '../program-mounts.ts';
 import { giveTo, killGroup, start } from '../spawn.ts';
 import { keptUid, lendUid } from '../uids.ts';
 import { LAUNCHER } from './landlock-launcher.ts';
 import { outside } from './none.ts';
+import { PROBE_TIMEOUT_MS, probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 import { numberOf, type Syscall } from './syscalls.ts';
 
 /** 4 judges TCP, 5 a device's ioctl, 6 signals and abstract sockets: Chrome must signal its own. */
 const ABI_MIN = 6;
-const PROBE_TIMEOUT_MS = 10_000;
 
 /** LANDLOCK_ACCESS_FS_*. */
 const EXECUTE = 1;
@@ -69,7 +68,11 @@ export const landlockRung: Rung = {
     const abi = await abiOf(perl);
     if (abi < ABI_MIN) return { why: `the kernel's Landlock is too old (${abi} of ${ABI_MIN})` };
     const jail = openLandlock({ perl, prlimit: findProgram('prlimit'), tmpDir, log });
-    const why = await probe(jail);
+    const why = await probeJail(jail, {
+      program: process.execPath,
+      path: '/bin/node',
+      argv: (at) => [at('/bin/node'), '-e', PROBE],
+    });
     if (why !== undefined) return { why };
     const facts = { abi, ownUid: process.getuid?.() === 0 };
     log.info(facts, 'sandbox is landlock');
@@ -159,25 +162,3 @@ async function abiOf(perl: string): Promise<number> {
 /** Reads what it may not: 9 when it was let. */
 const PROBE = `try { require('fs').readFileSync('/etc/passwd'); process.exit(9); }
   catch (error) { process.exit(error.code === 'EACCES' ? 0 : 8); }`;
-
-/** Undefined when Node starts in it and is contained, else what is wrong. */
-async function probe(jail: Jail): Promise<string | undefined> {
-  const jailed = jail.launch({
-    argv: (at) => [at('/bin/node'), '-e', PROBE],
-    mounts: await programMounts(process.execPath, '/bin/node'),
-    env: () => ({}),
-    tmpBytes: 1 << 20,
-    limits: { files: 256 },
-    stdio: ['ignore', 'ignore', 'pipe'],
-    nestedNamespaces: false,
-  });
-  let said = '';
-  jailed.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(0, 500);
-  });
-  const timer = setTimeout(jailed.kill, PROBE_TIMEOUT_MS);
-  const { code, signal } = await jailed.exited;
-  clearTimeout(timer);
-  if (code === 0) return undefined;
-  return said.trim() || `a probe ended with ${signal ?? code}`;
-}
