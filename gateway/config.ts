@@ -1,21 +1,7 @@
-/**
- * What the gateway is told from outside: TABERN_* variables, read once, and its own limits as named
- * constants. Every option stands in README.md of this folder with its unit and default.
- */
-import { readFileSync } from 'node:fs';
-import type { BlockList } from 'node:net';
-import { resolve } from 'node:path';
-import {
-  ConfigError,
-  choice,
-  type Env,
-  integer,
-  list,
-  type Place,
-  place,
-  text,
-} from '../proto/common/env.ts';
-import { type Level, LOG_LEVELS } from '../proto/common/log.ts';
+/** The gateway's settings, read once, and its own limits as named constants. */
+import type { Env } from '../proto/common/env.ts';
+import { coreAddress, readSettings } from '../proto/common/settings/read.ts';
+import { settingError } from '../proto/common/settings/sources.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
 import type { TlsFiles } from './http/tls.ts';
 
@@ -126,86 +112,35 @@ export const TUNNEL_EARLY_MAX_BYTES = 64 * 1024;
 /** A drain ends the requests in flight after this. Source: proto/spec/rest.md 5. */
 export const DRAIN_MAX_MS = 25_000;
 
-export type GatewayConfig = {
-  host: string;
-  /** 0 takes any free port; tests do. */
-  port: number;
-  /** Without a slash at its end; how clients reach us when a proxy stands in front. */
-  publicUrl: string | undefined;
-  dataDir: string;
-  /**
-   * Where core is, in grpc-js's spelling; `unix:<data>/core.sock` unless told. Only for the gateway
-   * apart.
-   */
-  core: string;
-  /** Opens DeliveryService. Read from <data>/keys when absent. */
-  gatewayToken: string | undefined;
-  /** PEM text: certificates that webhook endpoints may be signed by, beside the system's. */
-  webhookCa: string | undefined;
-  /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
-  webhookAllow: BlockList;
-  /** TABERN_TLS_CERT_FILE and TABERN_TLS_KEY_FILE: https and wss; undefined for plain http. */
-  tls: TlsFiles | undefined;
-  /** TABERN_METRICS_LISTEN: where GET /metrics answers; undefined for nowhere. */
-  metricsListen: Place | undefined;
-  logLevel: Level;
-};
+export type GatewayConfig = ReturnType<typeof gatewayConfig>;
 
 /** The variables of this process, for the command table to hand to each role. */
 export function environment(): NodeJS.ProcessEnv {
   return process.env;
 }
 
-/** Reads the gateway's part of the environment; throws a ConfigError that names the variable. */
-export function gatewayConfig(env: Env): GatewayConfig {
-  const dataDir = resolve(text(env, 'TABERN_DATA') ?? 'tabern_data');
+/** Throws a ConfigError that names the source of a value that cannot be used. */
+export function gatewayConfig(env: Env) {
+  const { data, webhookAllowCidrs, tlsCertFile, tlsKeyFile, ...rest } = readSettings(
+    env,
+    'gateway',
+  );
   return {
-    host: text(env, 'TABERN_HOST') ?? '127.0.0.1',
-    port: integer(env, 'TABERN_PORT', { default: 4747, min: 0, max: 65_535 }),
-    publicUrl: baseUrl(env),
-    dataDir,
-    core: text(env, 'TABERN_CORE') ?? `unix:${dataDir}/core.sock`,
-    gatewayToken: text(env, 'TABERN_GATEWAY_TOKEN'),
-    webhookCa: certificates(env),
-    webhookAllow: cidrs(env),
-    tls: tlsFiles(env),
-    metricsListen: place(env, 'TABERN_METRICS_LISTEN'),
-    logLevel: choice(env, 'TABERN_LOG_LEVEL', LOG_LEVELS, 'info'),
+    ...rest,
+    dataDir: data,
+    core: coreAddress({ data, core: rest.core }),
+    /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
+    webhookAllow: cidrList(webhookAllowCidrs ?? []),
+    /** Undefined for plain http. */
+    tls: tlsFiles(env, tlsCertFile, tlsKeyFile),
   };
 }
 
-function baseUrl(env: Env): string | undefined {
-  const value = text(env, 'TABERN_PUBLIC_URL');
-  if (value === undefined) return undefined;
-  const url = URL.parse(value);
-  const isBase = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
-  if (!isBase) throw new ConfigError('TABERN_PUBLIC_URL must be an http or https address');
-  return url.href.replace(/\/+$/, '');
-}
-
 /** Both or none. */
-function tlsFiles(env: Env): TlsFiles | undefined {
-  const certFile = text(env, 'TABERN_TLS_CERT_FILE');
-  const keyFile = text(env, 'TABERN_TLS_KEY_FILE');
+function tlsFiles(env: Env, certFile?: string, keyFile?: string): TlsFiles | undefined {
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
   if (certFile === undefined && keyFile === undefined) return undefined;
-  throw new ConfigError('TABERN_TLS_CERT_FILE and TABERN_TLS_KEY_FILE go together: set both');
-}
-
-function certificates(env: Env): string | undefined {
-  const path = text(env, 'TABERN_WEBHOOK_CA');
-  if (path === undefined) return undefined;
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new ConfigError(`TABERN_WEBHOOK_CA: cannot read ${path}`, { cause });
-  }
-}
-
-function cidrs(env: Env): BlockList {
-  try {
-    return cidrList(list(env, 'TABERN_WEBHOOK_ALLOW_CIDRS'));
-  } catch (cause) {
-    throw new ConfigError(`TABERN_WEBHOOK_ALLOW_CIDRS: ${(cause as Error).message}`, { cause });
-  }
+  const [given, missing] = certFile ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
+  const problem = `goes together with TABERN_TLS_${missing}_FILE: set both`;
+  throw settingError(env, `TABERN_TLS_${given}_FILE`, { problem });
 }

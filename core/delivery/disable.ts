@@ -6,7 +6,7 @@
 
 const HOUR_MS = 3_600_000;
 /** Failing this long without a success disables. Source: proto/spec/webhooks.md 7. */
-export const DISABLE_AFTER_MS = 120 * HOUR_MS;
+const DISABLE_AFTER_MS = 120 * HOUR_MS;
 /**
  * An attempt that comes longer after the one before opens a new observation: it does not disable
  * alone.

@@ -13,8 +13,6 @@ export const BREAKER_AFTER = 20;
 /** In milliseconds: the wait before the first probe; each that fails doubles it. */
 const BREAKER_MIN_MS = 1_000;
 const BREAKER_MAX_MS = 60_000;
-/** Deliveries a second of one webhook. Source: proto/spec/webhooks.md 9. */
-export const RATE_PER_S = 50;
 /** In milliseconds: what was not used of the rate is saved for this long. */
 export const BURST_MS = 1_000;
 

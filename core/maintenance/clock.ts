@@ -14,8 +14,6 @@ import type { Store } from '../store/types.ts';
 
 /** In milliseconds: how often sleep is looked for; it costs the reading of a file. */
 const LOOK_MS = 1_000;
-/** In milliseconds: as long as this the machine's clock must differ before it is believed. Ours. */
-export const CLOCK_SETTLE_MS = 600_000;
 /** In milliseconds: less is the coarseness of the clocks. */
 const SLEPT_MIN_MS = 1_000;
 /** In milliseconds: a longer jump forward makes much look old that may not be. */
@@ -65,7 +63,7 @@ const MACHINE: ClockSources = { wall: Date.now, awake: () => performance.now(), 
  */
 export function schedulerClock(
   floorMs: number,
-  settleMs = CLOCK_SETTLE_MS,
+  settleMs: number,
   sources: ClockSources = MACHINE,
 ): SchedulerClock {
   const { wall, awake, sinceBoot } = sources;

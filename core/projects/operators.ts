@@ -3,6 +3,7 @@
  * its hash, and named by its public part from then on; a project by its id or its name.
  */
 
+import { QUOTA_MAX } from '../../proto/common/limits.ts';
 import type {
   ApiKey,
   OperatedProject,
@@ -16,7 +17,7 @@ import { newId } from '../common/ids.ts';
 import type { ApiKeyRow, LimitChange, OperatedRow } from '../store/types/projects.ts';
 import type { Store } from '../store/types.ts';
 import { toProto as projectOf } from './projects.ts';
-import { QUOTA_MAX, QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';
+import { QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';
 
 /** In characters. Ours: as of a context. */
 const NAME_MAX = 128;

@@ -4,7 +4,6 @@
  * arriving
  * are counted here, so that uploads at once have one quota together.
  */
-import { type Env, integer } from '../../proto/common/env.ts';
 import type { ProjectStorage } from '../../proto/gen/tabern/v1/projects.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type {
@@ -18,8 +17,6 @@ import type {
 import type { Store } from '../store/types.ts';
 
 const MIB = 1 << 20;
-/** Of any quota. Ours: 95 TiB, or so many contexts. */
-export const QUOTA_MAX = 100_000_000;
 /** Builds make bundles: they are counted, and not refused, as their archives were accepted. */
 const KINDS = {
   contexts: ['ACTIVE_CONTEXT'],
@@ -62,20 +59,6 @@ export type Quotas = {
   /** `replacedBytes`: of what it takes the place of, which needs no room any more. */
   arrive(projectId: string, kind: BlobKind, replacedBytes?: number): Promise<Arrival>;
 };
-
-/** TABERN_CONTEXTS_MAX, and TABERN_*_MIB of what is stored as files. */
-export function quotaDefaults(env: Env): QuotaLimits {
-  const read = (name: string, fallback: number) =>
-    integer(env, name, { default: fallback, min: 1, max: QUOTA_MAX });
-  return {
-    contexts: read('TABERN_CONTEXTS_MAX', 10_000),
-    contextMib: read('TABERN_CONTEXT_MIB', 20_480),
-    downloadMib: read('TABERN_DOWNLOAD_MIB', 20_480),
-    recordingMib: read('TABERN_RECORDING_MIB', 20_480),
-    uploadMib: read('TABERN_UPLOAD_MIB', 10_240),
-    logMib: read('TABERN_LOG_MIB', 10_240),
-  };
-}
 
 export function openQuotas({
   store,

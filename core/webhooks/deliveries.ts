@@ -19,7 +19,6 @@ import { longPoll } from '../api/long-poll.ts';
 import { isId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import { FIVE_DAYS, type Rule } from '../delivery/disable.ts';
-import { RATE_PER_S } from '../delivery/rate.ts';
 import { jitterOf } from '../delivery/retry-schedule.ts';
 import { signatureHeaders } from '../delivery/sign.ts';
 import { countAttempt, countClaim } from '../maintenance/metrics.ts';
@@ -64,7 +63,8 @@ type Options = {
   /** From [0, 1), for the jitter. */
   random?: () => number;
   rule?: Rule;
-  ratePerS?: number;
+  /** Deliveries a second of one webhook. */
+  ratePerS: number;
   metrics?: Metrics;
   /** Aborts when core closes: waiting claims answer at once. */
   closing?: AbortSignal;
@@ -79,7 +79,7 @@ export function deliveryService(
 ): Service<typeof DeliveryServiceService, MachineCaller> {
   const { store, log, now } = options;
   const { closing = new AbortController().signal } = options;
-  const { random = Math.random, rule = FIVE_DAYS, ratePerS = RATE_PER_S } = options;
+  const { random = Math.random, rule = FIVE_DAYS, ratePerS } = options;
   const { metrics = NO_METRICS, wall = now } = options;
 
   function wantedBy(sender: Sender, max: number): ClaimWanted {

@@ -5,7 +5,7 @@ import { columns } from '../../proto/common/text-table.ts';
 import { environment } from '../config.ts';
 import type { Command } from './command.ts';
 import { completionScript } from './completion.ts';
-import { shownSettings } from './settings/sources.ts';
+import { shownSettings } from './settings/apply.ts';
 
 /** `every`: the whole table, this part included, once it is there. */
 export function about(

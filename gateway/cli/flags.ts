@@ -1,6 +1,8 @@
 /** The options of a command: its own, and those that all of its kind have. */
+import { SETTINGS } from '../../proto/common/settings/table.ts';
+import { described, type Role, type Row } from '../../proto/common/settings/types.ts';
 import type { Command, Flag } from './command.ts';
-import { flagOf, type Role, SETTINGS, type Setting } from './settings/settings.ts';
+import { wordOf } from './settings/apply.ts';
 
 const CONFIG: Flag = {
   flags: '--config <file>',
@@ -42,18 +44,27 @@ export function flagsOf(command: Command): readonly Flag[] {
 }
 
 /** The settings that are flags of the command. */
-export function settingsOf({ usage, kind }: Command): readonly Setting[] {
-  if (kind !== 'role' && kind !== 'settings') return [];
+export function settingsOf(command: Command): readonly Row[] {
+  const own = rolesOf(command);
   return SETTINGS.filter(({ roles, isSecret, name }) => {
     if (isSecret || name === 'CONFIG') return false;
-    if (kind === 'settings') return true;
-    if (usage !== 'serve') return roles.includes(usage as Role);
-    return name !== 'CORE' && roles.some((role) => role !== 'tools'); // it is its own core
+    if (command.kind === 'settings') return true;
+    if (command.usage === 'serve' && name === 'CORE') return false; // it is its own core
+    return roles.some((role) => own.includes(role));
   });
 }
 
-function asFlag(setting: Setting): Flag {
-  const { name, says, default: fallback } = setting;
+/** The parts of the service that the command runs. */
+export function rolesOf({ usage, kind }: Command): readonly Role[] {
+  if (kind !== 'role') return [];
+  return usage === 'serve' ? ['core', 'gateway', 'runner'] : [usage as Role];
+}
+
+function asFlag(row: Row): Flag {
+  const { name, default: fallback } = row;
   const otherwise = fallback === undefined ? '' : `, or ${fallback}`;
-  return { flags: flagOf(setting), says: `${says}; TABERN_${name}${otherwise}` };
+  return {
+    flags: `${wordOf(name)} <value>`,
+    says: `${described(row)}; TABERN_${name}${otherwise}`,
+  };
 }

@@ -3,8 +3,9 @@ import { Command as Parser } from 'commander';
 import { environment } from '../config.ts';
 import { version } from './about.ts';
 import type { Command } from './command.ts';
-import { flagsOf, settingsOf } from './flags.ts';
-import { applySettings } from './settings/sources.ts';
+import { flagsOf, rolesOf, settingsOf } from './flags.ts';
+import { applySettings, checkSettings } from './settings/apply.ts';
+import { warnOfUnknown } from './settings/warn.ts';
 import { GROUPS, SECTIONS } from './table.ts';
 
 const EXIT_CODES = `
@@ -67,7 +68,10 @@ function added(parent: Parser, command: Command, over: (code: number) => void): 
   for (const flag of flagsOf(command)) made.option(flag.flags, flag.says, flag.default);
   made.addHelpText('after', exampleOf(command.example));
   made.action(async () => {
-    applySettings(made.opts(), settingsOf(command), environment());
+    const env = environment();
+    applySettings(made.opts(), settingsOf(command), env);
+    checkSettings(env, rolesOf(command));
+    await warnOfUnknown(command, env);
     over(await command.run(made.args, made.opts()));
   });
   return made;

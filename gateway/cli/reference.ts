@@ -1,5 +1,6 @@
 /** The command table and the settings as parts of README.md, between their marks. */
-import { SETTINGS } from './settings/settings.ts';
+import { SETTINGS } from '../../proto/common/settings/table.ts';
+import { described } from '../../proto/common/settings/types.ts';
 import { SECTIONS } from './table.ts';
 
 /** The text with both parts as they are now. Throws when a mark is missing. */
@@ -15,10 +16,11 @@ function commands(): string {
 }
 
 function options(): string {
-  const rows = SETTINGS.map(({ name, says, default: value, isSecret }) => {
+  const rows = SETTINGS.map((row) => {
+    const { name, default: value, isSecret } = row;
     const fallback = value === undefined ? '' : `\`${value}\``;
     const note = isSecret ? ' (secret)' : '';
-    return `| \`TABERN_${name}\` | ${fallback} | ${cell(says)}${note} |`;
+    return `| \`TABERN_${name}\` | ${fallback} | ${cell(described(row))}${note} |`;
   });
   return ['| option | default | what it is |', '| --- | --- | --- |', ...rows].join('\n');
 }

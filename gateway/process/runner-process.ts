@@ -18,6 +18,7 @@ import {
   isMetricsTold,
   type MetricsAsked,
 } from '../../proto/common/runner-ipc.ts';
+import { SETTINGS } from '../../proto/common/settings/table.ts';
 import { isTracing } from '../../proto/common/tracing.ts';
 import { EXIT } from './exit-codes.ts';
 import { preloads } from './preloads.ts';
@@ -44,9 +45,12 @@ const PASSED = new Set([
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'],
   'NODE_COMPILE_CACHE', // gateway/modules.js
 ]);
-/** Secrets that are none of its business: it has a token of its own. */
-const SECRETS = ['TABERN_API_KEY', 'TABERN_GATEWAY_TOKEN', 'TABERN_OPERATOR_TOKEN'];
-const KEPT = [...SECRETS.flatMap((name) => [name, `${name}_FILE`]), 'TABERN_TLS_KEY_FILE'];
+/** Secrets of other roles, and the settings file, which may hold them: it has been read. */
+const SECRETS = SETTINGS.filter(({ isSecret, roles }) => isSecret && !roles.includes('runner'));
+const KEPT = [
+  ...SECRETS.flatMap(({ name }) => [`TABERN_${name}`, `TABERN_${name}_FILE`]),
+  ...['TABERN_TLS_KEY_FILE', 'TABERN_CONFIG'],
+];
 /** Exit codes that a restart cannot cure. */
 const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];
 

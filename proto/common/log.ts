@@ -6,9 +6,7 @@ import pino from 'pino';
 
 export type Log = pino.Logger;
 
-const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-export type Level = (typeof LEVELS)[number];
-export const LOG_LEVELS: readonly Level[] = LEVELS;
+export type Level = pino.LevelWithSilent;
 
 /** A logger of one role; its lines go to stderr, so that stdout stays a command's answer. */
 export function openLog(options: {

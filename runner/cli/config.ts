@@ -3,10 +3,8 @@
  * anything happens.
  */
 import { ConfigError, type Env, text } from '../../proto/common/env.ts';
+import { readSetting } from '../../proto/common/settings/read.ts';
 
-/** Ours: as `tabern serve` listens when nothing is set. */
-const HOST_DEFAULT = '127.0.0.1';
-const PORT_DEFAULT = '4747';
 /** Ours: a build of seconds is not held up by it. */
 const POLL_MS = 300;
 
@@ -42,7 +40,7 @@ export function openCli(options: Options, env: Env = process.env): Cli {
     throw new ConfigError('the API key has spaces, line breaks or other characters no key has');
   }
   return {
-    baseUrl: baseUrl(given(options, 'baseUrl') ?? text(env, 'TABERN_BASE_URL') ?? local(env)),
+    baseUrl: baseUrl(given(options, 'baseUrl') ?? readSetting(env, 'BASE_URL') ?? local(env)),
     apiKey,
     ...openTerminal(),
     pollMs: POLL_MS,
@@ -97,11 +95,12 @@ function given(options: Options, name: string): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
 }
 
+/** As `tabern serve` listens. */
 function local(env: Env): string {
-  const host = text(env, 'TABERN_HOST') ?? HOST_DEFAULT;
+  const host = readSetting(env, 'HOST');
   const isAny = host === '0.0.0.0' || host === '::';
-  const name = isAny ? HOST_DEFAULT : host;
-  const port = text(env, 'TABERN_PORT') ?? PORT_DEFAULT;
+  const name = isAny ? '127.0.0.1' : host;
+  const port = readSetting(env, 'PORT');
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 

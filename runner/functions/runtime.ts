@@ -7,7 +7,8 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Env, text } from '../../proto/common/env.ts';
+import type { Env } from '../../proto/common/env.ts';
+import { readSetting } from '../../proto/common/settings/read.ts';
 import type { Jail } from '../jail/jail.ts';
 import { isExecutable } from '../jail/prlimit.ts';
 
@@ -119,7 +120,7 @@ function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Leave): string[] 
 
 /** TABERN_DENO_PATH, else the one that runs this, else the npm package `deno`, else PATH. */
 async function findDeno(env: Env, from: string): Promise<string> {
-  const wanted = text(env, 'TABERN_DENO_PATH');
+  const wanted = readSetting(env, 'DENO_PATH');
   if (wanted !== undefined) {
     if (isExecutable(wanted)) return programOf(wanted);
     throw new RuntimeNotFound(`TABERN_DENO_PATH: cannot run ${wanted}`);

@@ -4,7 +4,8 @@
  */
 import { join, resolve } from 'node:path';
 import { readToken } from '../../../proto/common/durable.ts';
-import { ConfigError, type Env, text } from '../../../proto/common/env.ts';
+import { ConfigError, type Env } from '../../../proto/common/env.ts';
+import { coreAddress, readSetting } from '../../../proto/common/settings/read.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { Channel } from '../../../proto/rpc/remote.ts';
@@ -19,12 +20,10 @@ export type Place = { dataDir: string; address: string };
 /** An option wins over its variable. */
 export function placeOf(given: Given, env: Env): Place {
   const { data, core } = given;
-  const dataDir = resolve(typeof data === 'string' ? data : (text(env, 'TABERN_DATA') ?? DATA));
-  const address = typeof core === 'string' ? core : text(env, 'TABERN_CORE');
-  return { dataDir, address: address ?? `unix:${dataDir}/core.sock` };
+  const dataDir = typeof data === 'string' ? resolve(data) : readSetting(env, 'DATA');
+  const address = typeof core === 'string' ? core : readSetting(env, 'CORE');
+  return { dataDir, address: coreAddress({ data: dataDir, core: address }) };
 }
-
-const DATA = 'tabern_data';
 
 /** Throws Exit with what to do when core cannot be reached, or refuses. */
 export async function withCore<T>(
@@ -49,7 +48,7 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 function tokenOf({ dataDir }: Place, env: Env): string {
-  const given = text(env, 'TABERN_OPERATOR_TOKEN');
+  const given = readSetting(env, 'OPERATOR_TOKEN');
   if (given !== undefined) return given;
   const path = join(dataDir, 'keys', 'operator.token');
   try {

@@ -3,9 +3,10 @@
  * draining -> ended. Draining, within 30 s: the gateway lets nothing new in while the runner ends
  * its work; core, which both need, goes last.
  */
-import { type Env, place } from '../../../proto/common/env.ts';
+import type { Env } from '../../../proto/common/env.ts';
 import { type Log, openLog } from '../../../proto/common/log.ts';
 import type { Metrics } from '../../../proto/common/metrics.ts';
+import { readSetting } from '../../../proto/common/settings/read.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
 import { type GatewayConfig, gatewayConfig } from '../../config.ts';
 import { startGateway } from '../../main.ts';
@@ -54,7 +55,7 @@ export async function serve(env: Env): Promise<number> {
 export async function serveCore(env: Env): Promise<number> {
   const asked = askedToEnd();
   await startTracing();
-  const listen = place(env, 'TABERN_METRICS_LISTEN');
+  const listen = readSetting(env, 'METRICS_LISTEN');
   const metrics = await metricsOf(listen, 'core');
   const { core, log } = await openCore(env, metrics);
   await using _shown = await showMetrics(listen, metrics, { log });

@@ -3,10 +3,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import { readCoreConfig } from '../../../core/config.ts';
 import { contextService } from '../../../core/contexts/contexts.ts';
 import { type KeyPool, privateKeyPlace } from '../../../core/contexts/key-pool.ts';
 import { contextLinks } from '../../../core/contexts/links.ts';
-import { openQuotas, quotaDefaults } from '../../../core/projects/quotas.ts';
+import { openQuotas } from '../../../core/projects/quotas.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { testClock } from '../../support/clock.ts';
 import { bareStore, callerOf } from '../../support/core/bare-store.ts';
@@ -38,7 +39,7 @@ async function boot(ready = 20) {
   const links = contextLinks({ sealer, now: clock.now, isRevoked: async () => false });
   const removed: string[] = [];
   const files = { remove: async (id: string) => void removed.push(id) };
-  const quotas = openQuotas({ store: bare.store, defaults: quotaDefaults({}) });
+  const quotas = openQuotas({ store: bare.store, defaults: readCoreConfig({}).quotas });
   const service = contextService({
     store: bare.store,
     keys,

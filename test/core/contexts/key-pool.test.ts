@@ -3,10 +3,11 @@ import { createPublicKey } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import { readCoreConfig } from '../../../core/config.ts';
 import { contextService } from '../../../core/contexts/contexts.ts';
 import { openKeyPool, privateKeyPlace } from '../../../core/contexts/key-pool.ts';
 import { contextLinks } from '../../../core/contexts/links.ts';
-import { openQuotas, quotaDefaults } from '../../../core/projects/quotas.ts';
+import { openQuotas } from '../../../core/projects/quotas.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { bareStore, callerOf } from '../../support/core/bare-store.ts';
 import { faultOf } from '../../support/fault.ts';
@@ -31,7 +32,7 @@ keyPool(
     });
     const links = contextLinks({ sealer, now: Date.now, isRevoked: async () => false });
     const files = { remove: async () => undefined };
-    const quotas = openQuotas({ store, defaults: quotaDefaults({}) });
+    const quotas = openQuotas({ store, defaults: readCoreConfig({}).quotas });
     const service = contextService({ store, keys, quotas, links, files, now: Date.now });
     const caller = callerOf(bare.projectId);
     const made = await Promise.all(

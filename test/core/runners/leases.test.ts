@@ -3,8 +3,9 @@ import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
-import { openQuotas, quotaDefaults } from '../../../core/projects/quotas.ts';
+import { openQuotas } from '../../../core/projects/quotas.ts';
 import { runnerService } from '../../../core/runners/leases.ts';
 import { sessionSecrets } from '../../../core/sessions/proxy-secrets.ts';
 import { signingKeys } from '../../../core/sessions/signing-keys.ts';
@@ -106,7 +107,7 @@ test('work that was taken in the moment in which its caller left is put back', a
     files: await openBlobFiles(join(bench.dir, 'blobs')),
     signingKeys: signingKeys(sealer),
     log: openLog({ role: 'core', level: 'silent' }),
-    quotas: openQuotas({ store, defaults: quotaDefaults({}) }),
+    quotas: openQuotas({ store, defaults: readCoreConfig({}).quotas }),
     readiness: { heard: () => undefined },
     secrets: sessionSecrets(sealer),
   });

@@ -5,9 +5,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { idAt, newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import { readCoreConfig } from '../../../core/config.ts';
 import type { BlobFiles } from '../../../core/files/blob-files.ts';
 import { signedPaths } from '../../../core/files/signed-urls.ts';
-import { cleanersOf, keptDays } from '../../../core/maintenance/retention-config.ts';
+import { cleanersOf } from '../../../core/maintenance/retention-config.ts';
 import { sessionCleaner } from '../../../core/maintenance/session-retention.ts';
 import { workCleaner } from '../../../core/maintenance/work-retention.ts';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
@@ -209,7 +210,7 @@ async function openFull() {
 async function cleanAt(store: Store, at: number): Promise<void> {
   const files = { remove: async () => undefined } as unknown as BlobFiles;
   const parts = { store, files, log, now: () => at };
-  for (const cleaner of cleanersOf(keptDays({}), parts)) await cleaner(signal);
+  for (const cleaner of cleanersOf(readCoreConfig({}), parts)) await cleaner(signal);
   await store.removeUnusedBlobs({ before: at - HOUR, max: 9 });
 }
 

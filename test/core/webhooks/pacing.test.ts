@@ -176,7 +176,14 @@ pacing('a rule of one hour disables after one hour, and the operator reads it', 
   log.warn = ((facts: unknown) => void lines.push(facts)) as typeof log.warn;
   const sealer = sealerOf(Buffer.alloc(32, 1));
   const rule = { disableAfterMs: HOUR, silence: true };
-  const service = deliveryService({ store: app.store, sealer, log, now: app.clock.now, rule });
+  const service = deliveryService({
+    store: app.store,
+    sealer,
+    log,
+    now: app.clock.now,
+    rule,
+    ratePerS: 50,
+  });
   for (let n = 0; n < 2; n += 1) {
     app.emit();
     const claims = await app.claim();

@@ -2,10 +2,11 @@
 import { get } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ConfigError, place } from '../../../proto/common/env.ts';
+import { ConfigError } from '../../../proto/common/env.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { NO_METRICS, openMetrics, textOf } from '../../../proto/common/metrics.ts';
 import { openMetricsDoor } from '../../../proto/common/metrics-server.ts';
+import { readSetting } from '../../../proto/common/settings/read.ts';
 
 const test = suite('proto/common/metrics');
 
@@ -66,7 +67,7 @@ test('the door answers GET /metrics, nothing else, and tells no error', async ()
 });
 
 test('where to listen is host:port, or a port of loopback', () => {
-  const read = (text?: string) => place({ A: text }, 'A');
+  const read = (text?: string) => readSetting({ TABERN_METRICS_LISTEN: text }, 'METRICS_LISTEN');
   assert.is(read(), undefined);
   assert.equal(read('9464'), { host: '127.0.0.1', port: 9464 });
   assert.equal(read('0.0.0.0:1'), { host: '0.0.0.0', port: 1 });

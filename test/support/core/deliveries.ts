@@ -29,7 +29,7 @@ export function bootDeliveries(allow = cidrList([])) {
   const { store, projectId } = bare;
   const parts = { store, sealer, now: clock.now };
   const webhooks = webhookService({ ...parts, allow });
-  const service = deliveryService({ ...parts, log, random: () => 0.5 });
+  const service = deliveryService({ ...parts, log, random: () => 0.5, ratePerS: 50 });
   const caller = callerOf(projectId);
   const sender = { senderId: 'one', instanceId: newId() };
   const addWebhook = async (endpoint = 'https://example.com/') => {

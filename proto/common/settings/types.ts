@@ -1,0 +1,171 @@
+/**
+ * The types of settings: each reads the text of a value. What it cannot use it refuses with the end
+ * of a sentence, such as `must be a whole number`; the reader puts the source of the value before
+ * it.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { cidrList } from '../../network/public-addresses.ts';
+import { upstreamOf } from '../../network/session-proxies.ts';
+import type { Place } from '../env.ts';
+
+/** Who reads a setting: a part of the service, or the commands that call or operate it. */
+export type Role = 'core' | 'gateway' | 'runner' | 'tools';
+
+export type Row = {
+  /** Without `TABERN_`. */
+  name: string;
+  /** As it would be written; absent: none, or found. */
+  default?: string;
+  description: string;
+  roles: readonly Role[];
+  /** Never a flag, as everybody on the machine can read those, and never printed. */
+  isSecret?: true;
+} & Typed;
+
+type Typed =
+  | { type: 'integer' /** The least and the most. */; range: readonly [number, number] }
+  | { type: 'choice' /** The words that it may be. */; range: readonly string[] }
+  | { type: keyof typeof READERS };
+
+/** In characters: what a person would not guess and a machine cannot search. */
+const API_KEY_MIN = 24;
+
+const READERS = {
+  text: (text: string) => text,
+  path: (text: string) => resolve(text),
+  file: fileText,
+  url: baseUrl,
+  listen: place,
+  reachable,
+  key: apiKey,
+  networks,
+  list: listOf,
+  proxy,
+};
+
+/** What a row's text is read as. */
+export type ValueOf<R extends Row> = R extends { type: 'integer' }
+  ? number
+  : R extends { type: 'choice'; range: readonly (infer Word)[] }
+    ? Word
+    : R extends { type: keyof typeof READERS }
+      ? ReturnType<(typeof READERS)[R['type']]>
+      : never;
+
+/** Throws a TypeError: the end of a sentence. */
+export function parsed(row: Row, text: string): unknown {
+  switch (row.type) {
+    case 'integer':
+      return integer(text, row.range);
+    case 'choice':
+      if (row.range.includes(text)) return text;
+      throw new TypeError(`must be one of ${row.range.join(', ')}`);
+    default:
+      return READERS[row.type](text);
+  }
+}
+
+/** The description, with what the value may be where its type tells. */
+export function described({ description, ...row }: Row): string {
+  switch (row.type) {
+    case 'integer':
+      return `${description} (${row.range.join(' to ')})`;
+    case 'choice':
+      return `${description} (${row.range.join(', ')})`;
+    default:
+      return description;
+  }
+}
+
+/** `WEBHOOK_CA` -> `webhookCa`, as in the settings file and in code. */
+export function memberOf<N extends string>(name: N): Member<N> {
+  const [first = '', ...words] = name.toLowerCase().split('_');
+  const member = first + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join('');
+  return member as Member<N>; // the same rule as a type
+}
+
+export type Member<N extends string> = N extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Words<Rest>}`
+  : Lowercase<N>;
+
+type Words<N extends string> = N extends `${infer First}_${infer Rest}`
+  ? `${Capitalize<Lowercase<First>>}${Words<Rest>}`
+  : Capitalize<Lowercase<N>>;
+
+function integer(text: string, [min, max]: readonly [number, number]): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  throw new TypeError(`must be a whole number from ${min} to ${max}`);
+}
+
+/** What the file at the path holds. */
+function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new TypeError(`names ${path}, which cannot be read`, { cause });
+  }
+}
+
+/** Without a slash at its end. */
+function baseUrl(text: string): string {
+  const url = URL.parse(text);
+  const isBase = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash;
+  if (!isBase) throw new TypeError('must be an http or https address');
+  return url.href.replace(/\/+$/, '');
+}
+
+/** `host:port`, or a port of this machine's loopback. Port 0 is any. */
+function place(text: string): Place {
+  const [, host = '127.0.0.1', port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
+  if (port === undefined || Number(port) > 65_535) {
+    throw new TypeError('must be host:port, such as 127.0.0.1:9464');
+  }
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+}
+
+/** Others dial it as it stands here: so no address that means every interface, and no port 0. */
+function reachable(text: string): Place {
+  const url = URL.parse(`tcp://${text}`);
+  const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const isAnywhere = host === '' || host === '0.0.0.0' || host === '::';
+  if (!url || isAnywhere || !Number(url.port) || text !== `${url.hostname}:${url.port}`) {
+    throw new TypeError('must be host:port, as gateways reach this machine');
+  }
+  return { host, port: Number(url.port) };
+}
+
+function apiKey(text: string): string {
+  if (text.length < API_KEY_MIN) {
+    throw new TypeError(`must have at least ${API_KEY_MIN} characters`);
+  }
+  // It travels in a header: other characters could never be sent.
+  if (!/^[\x21-\x7e]+$/.test(text)) throw new TypeError('must be printable ASCII without spaces');
+  return text;
+}
+
+function networks(text: string): string[] {
+  const blocks = listOf(text);
+  try {
+    cidrList(blocks);
+  } catch (cause) {
+    throw new TypeError(`must be blocks such as 10.0.0.0/8: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+  return blocks;
+}
+
+/** Comma-separated, trimmed, without empty members. */
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+}
+
+/** The operator's own, for sessions that ask for a managed one. */
+function proxy(text: string) {
+  return upstreamOf(text, { isManaged: true });
+}
