@@ -15,7 +15,7 @@ import { kept, step } from '../../proto/common/tracing.ts';
 import { type Chrome, lossOf } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';
 import type { Context } from './context.ts';
-import type { Tap } from './log/recorder.ts';
+import type { ProtocolRecorder } from './log/recorder.ts';
 import { openRelay, type Relay, type RelayOptions } from './relay/relay.ts';
 
 /** As much of the pool as a session uses. */
@@ -33,7 +33,7 @@ export type SessionComponent = {
   /** As `end`, when the context has been saved: for who keeps what the others have to say. */
   closeLast?(): Promise<void>;
   /** Sees what passes between clients and Chrome. */
-  tap?: Tap;
+  recorder?: ProtocolRecorder;
   /** Serves the live view's socket; `target` is a page's target id, absent for the active page. */
   view?: ServeView;
   /** Puts a file where pages can read it, before it resolves; rejects with a Fault. */
@@ -94,8 +94,8 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   const context = await loadContext?.(signal);
   const chrome = await step('browser', () => startIn(context, { ...options, wanted }, signal));
   const parts = await openComponents(chrome, context, options.parts ?? []);
-  const tap = parts.find((part) => part.tap)?.tap;
-  const relay = openRelay(chrome, { ...options.relay, log, tap });
+  const recorder = parts.find((part) => part.recorder)?.recorder;
+  const relay = openRelay(chrome, { ...options.relay, log, recorder });
   const lost = new AbortController();
   let closing: Promise<void> | undefined;
   let discarding: Promise<void> | undefined;

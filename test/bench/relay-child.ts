@@ -35,7 +35,7 @@ const logs = sessionLogs({
   lost: new AbortController().signal,
 });
 const part = process.argv[2] === 'logs' ? await logs.open(chrome) : undefined;
-const relay = openRelay(chrome, { log, tap: part?.tap });
+const relay = openRelay(chrome, { log, recorder: part?.recorder });
 const door = createServer().on('upgrade', relay.serve);
 process.send?.({ url: `ws://127.0.0.1:${await listen(door)}/` });
 

@@ -1,8 +1,8 @@
 /**
- * The protocol log of one session on its way to core: what the tap has, in numbered chunks of
+ * The protocol log of one session on its way to core: what the recorder has, in numbered chunks of
  * compressed lines, in order, soon after it happened and before the session has ended. JSON is made
  * here, a little at a time, and zstd has threads of its own: clients wait for neither. Core
- * unreachable: the tap holds what comes, up to its limit.
+ * unreachable: the recorder holds what comes, up to its limit.
  */
 import { setTimeout as sleep, setImmediate as yieldToOthers } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -16,7 +16,7 @@ import type { Share } from '../../browser/cdp/thread-share.ts';
 import { isPassing } from '../../leases/log-shipper.ts';
 import type { OpenComponent } from '../session.ts';
 import { lineOf } from './format.ts';
-import { type Entry, openTap } from './recorder.ts';
+import { type Entry, openProtocolRecorder } from './recorder.ts';
 
 /** Entries of a chunk, and bytes of their messages. Ours: one row of the store each. */
 const CHUNK_MAX = 500;
@@ -61,7 +61,7 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
   let sending: Promise<void> | undefined;
   let isDue = false;
   let number = 0;
-  const tap = openTap({
+  const recorder = openProtocolRecorder({
     secretHeaders,
     pageIdOf: (targetId) => pages?.idOf(targetId) ?? 0,
     onReady: (count, bytes) => arm(count >= CHUNK_MAX || bytes >= CHUNK_MAX_BYTES),
@@ -69,9 +69,9 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
 
   /** All that is ready now. */
   const pass = async (): Promise<void> => {
-    let left = tap.ready;
+    let left = recorder.ready;
     while (left > 0 && !over.signal.aborted) {
-      const entries = tap.take(CHUNK_MAX, CHUNK_MAX_BYTES);
+      const entries = recorder.take(CHUNK_MAX, CHUNK_MAX_BYTES);
       left -= entries.length;
       const line = (entry: Entry): string => lineOf(entry, sessionId, secretHeaders);
       const lines = await linesOf(entries, (entry) => {
@@ -81,14 +81,14 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
       const { isTaken, isFull } = await deliver(chunk, { ...options, signal: over.signal });
       number += 1;
       if (isTaken && !isFull) continue;
-      tap.stop();
+      recorder.stop();
       return;
     }
   };
   /** A bug of ours ends the log, not the session. */
   const fail = (error: unknown): void => {
     log.error({ err: error }, 'a protocol log failed');
-    tap.stop();
+    recorder.stop();
   };
   const send = (): Promise<void> => {
     clearTimeout(timer);
@@ -98,7 +98,7 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
       .catch(fail)
       .finally(() => {
         sending = undefined;
-        if (tap.ready > 0) arm(tap.ready >= CHUNK_MAX);
+        if (recorder.ready > 0) arm(recorder.ready >= CHUNK_MAX);
       });
     return sending;
   };
@@ -111,23 +111,23 @@ export function sessionLogs(options: SessionLogsOptions): SessionLogs {
   };
 
   return {
-    warn: (message) => tap.warn(message, now()),
+    warn: (message) => recorder.warn(message, now()),
     async open(chrome) {
       share = chrome.pipe.share;
       pages = await openPages(chrome);
       return {
-        tap,
+        recorder,
         async close() {
-          tap.end();
+          recorder.end();
           const patience = AbortSignal.any([lost, AbortSignal.timeout(LAST_WORDS_MS)]);
           const giveUp = (): void => over.abort();
           patience.addEventListener('abort', giveUp, { once: true });
           if (patience.aborted) giveUp();
           await sending;
-          while (tap.ready > 0 && !over.signal.aborted) await send();
+          while (recorder.ready > 0 && !over.signal.aborted) await send();
           patience.removeEventListener('abort', giveUp);
           over.abort();
-          tap.stop();
+          recorder.stop();
         },
       };
     },

@@ -30,19 +30,19 @@ export type Entry = {
 };
 
 /** One CDP session of a client. */
-export type TappedSession = {
+export type SessionRecorder = {
   /** The page's number, which the sessions below it inherit. */
   readonly pageId: number;
   /** A command of the client; its params are parsed when it is one that is judged by them. */
-  command(command: Command, wire: Wire, at: number): void;
+  onCommand(command: Command, wire: Wire, at: number): void;
   /** What the client is told: an answer, or an event. */
-  said(raw: Buffer, at: number): void;
+  onMessage(raw: Buffer, at: number): void;
   /** It was detached: what waits gets no answer. */
   end(): void;
 };
 
-export type Tap = {
-  session(pageId: number): TappedSession;
+export type ProtocolRecorder = {
+  session(pageId: number): SessionRecorder;
   /** The number of a page target. */
   pageIdOf(targetId: string): number;
   /** Tells the session's user something of ours. */
@@ -57,7 +57,7 @@ export type Tap = {
   stop(): void;
 };
 
-export type TapOptions = {
+export type ProtocolRecorderOptions = {
   pageIdOf(targetId: string): number;
   /** An entry is ready; so many entries and bytes wait to be taken. */
   onReady(count: number, bytes: number): void;
@@ -67,13 +67,17 @@ export type TapOptions = {
 
 type Waiting = Required<Pick<Entry, 'method' | 'request' | 'params'>>;
 
-export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
+export function openProtocolRecorder({
+  pageIdOf,
+  onReady,
+  secretHeaders,
+}: ProtocolRecorderOptions): ProtocolRecorder {
   let ready: Entry[] = [];
   let bytes = 0;
   let lost = 0;
   let pendingBytes = 0;
   let isOff = false;
-  const sessions = new Set<TappedSession>();
+  const sessions = new Set<SessionRecorder>();
 
   const add = (entry: Entry): void => {
     if (isOff) return;
@@ -91,7 +95,7 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
     add({ method, pageId: 0, request: { at, text } });
   };
 
-  function session(pageId: number): TappedSession {
+  function session(pageId: number): SessionRecorder {
     const waiting = new Map<number, Waiting>();
     const settle = (id: number, response: Side | undefined): void => {
       const found = waiting.get(id);
@@ -100,9 +104,9 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
       pendingBytes -= found.request.text.length;
       add({ ...found, pageId, ...(response && { response }) });
     };
-    const tapped: TappedSession = {
+    const recorder: SessionRecorder = {
       pageId,
-      command(command, wire, at) {
+      onCommand(command, wire, at) {
         if (isOff) return;
         const { id, method } = command;
         if (waiting.size >= PENDING_MAX || waiting.has(id)) {
@@ -113,7 +117,7 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
         pendingBytes += text.length;
         waiting.set(id, { method, params, request: { at, text } });
       },
-      said(raw, at) {
+      onMessage(raw, at) {
         if (isOff) return;
         const method = methodOf(raw);
         if (method !== undefined) {
@@ -126,12 +130,12 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
         }
       },
       end() {
-        sessions.delete(tapped);
+        sessions.delete(recorder);
         for (const id of [...waiting.keys()]) settle(id, undefined);
       },
     };
-    sessions.add(tapped);
-    return tapped;
+    sessions.add(recorder);
+    return recorder;
   }
 
   return {
@@ -161,7 +165,7 @@ export function openTap({ pageIdOf, onReady, secretHeaders }: TapOptions): Tap {
       return taken;
     },
     end() {
-      for (const tapped of [...sessions]) tapped.end();
+      for (const recorder of [...sessions]) recorder.end();
     },
     stop() {
       isOff = true;

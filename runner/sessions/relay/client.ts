@@ -11,7 +11,7 @@ import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { contextCreator } from '../../browser/context-proxies.ts';
 import { undisguised } from '../../jail/egress/net-errors.ts';
-import type { Tap, TappedSession } from '../log/recorder.ts';
+import type { ProtocolRecorder, SessionRecorder } from '../log/recorder.ts';
 import { keepAllDownloads, keepDownloads } from './browser-contexts.ts';
 import { type ErrorBody, type Message, paramsOf, readMessage, written } from './commands.ts';
 import { tellFront } from './front.ts';
@@ -49,18 +49,18 @@ export type ClientOptions = {
   chrome: Relayed;
   log: Log;
   /** Keeps the protocol log; absent: nobody does. */
-  tap?: Tap | undefined;
+  recorder?: ProtocolRecorder | undefined;
 };
 
 /** A session of the client; its log when one is kept; what it is a session of. */
 type Owned = {
   cdpSessionId: string;
-  tapped: TappedSession | undefined;
+  recorder: SessionRecorder | undefined;
   targetId?: string | undefined;
 };
 
 export function openClient(options: ClientOptions): RelayClient {
-  const { socket, wire, root, chrome, log, tap } = options;
+  const { socket, wire, root, chrome, log, recorder } = options;
   const rootId = root.sessionId;
   const { pipe, paths } = chrome;
   const reading = openPauses(socket);
@@ -77,10 +77,10 @@ export function openClient(options: ClientOptions): RelayClient {
   const say = (message: Buffer, to?: Owned): void => {
     messages += 1;
     outbox.send(message);
-    to?.tapped?.said(message, Date.now());
+    to?.recorder?.onMessage(message, Date.now());
   };
   const own = (id: string, pageId = 0, targetId?: string): void => {
-    const session: Owned = { cdpSessionId: id, tapped: tap?.session(pageId), targetId };
+    const session: Owned = { cdpSessionId: id, recorder: recorder?.session(pageId), targetId };
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
       watch.heard(raw, id);
@@ -91,7 +91,7 @@ export function openClient(options: ClientOptions): RelayClient {
   };
   const disown = (id: string): void => {
     const session = owned.get(id);
-    session?.tapped?.end();
+    session?.recorder?.end();
     if (session?.targetId) overrides.remove(session.targetId, session);
     owned.delete(id);
     watch.ended(id);
@@ -99,7 +99,7 @@ export function openClient(options: ClientOptions): RelayClient {
   };
   const watch = watcher({
     own: (id, parent, target) =>
-      own(id, tap && pageOf(tap, target, owned.get(parent)), target?.targetId),
+      own(id, recorder && pageOf(recorder, target, owned.get(parent)), target?.targetId),
     disown,
     // before the client hears of it: what it says about downloads itself comes after this
     made: (browserContextId, call) => {
@@ -152,13 +152,13 @@ export function openClient(options: ClientOptions): RelayClient {
     const { id, method, params } = message;
     const parsed = needsParams(method) ? paramsOf(message) : {};
     const command = 'error' in parsed ? { id, method } : { id, method, ...parsed };
-    session.tapped?.command(command, { text, params }, Date.now());
+    session.recorder?.onCommand(command, { text, params }, Date.now());
     if ('error' in parsed) answer(message, parsed, session);
     else apply(message, command, session);
   };
   /** Each once. */
   const warn = (why: string): void => {
-    if (!warned.has(why)) tap?.warn(why, Date.now());
+    if (!warned.has(why)) recorder?.warn(why, Date.now());
     warned.add(why);
   };
   const apply = (message: Message, command: Command, session: Owned): void => {
@@ -201,7 +201,7 @@ export function openClient(options: ClientOptions): RelayClient {
     say(answer);
   };
 
-  own(rootId, tap && root.targetId ? tap.pageIdOf(root.targetId) : 0, root.targetId);
+  own(rootId, recorder && root.targetId ? recorder.pageIdOf(root.targetId) : 0, root.targetId);
   const stopListening = [pipe.onUnknownSession(unknownSession), pipe.share.add(reading)];
   socket.on('message', (text: Buffer, isBinary: boolean) => {
     // one that has been told to go drives nothing any more, whatever it still says
@@ -229,9 +229,13 @@ export function openClient(options: ClientOptions): RelayClient {
 }
 
 /** Frames and workers belong to the page above them; what stands above all pages counts as 0. */
-function pageOf(tap: Tap, target: TargetInfo | undefined, parent: Owned | undefined): number {
-  if (target?.type === 'page') return tap.pageIdOf(target.targetId);
-  return target === undefined ? 0 : (parent?.tapped?.pageId ?? 0);
+function pageOf(
+  recorder: ProtocolRecorder,
+  target: TargetInfo | undefined,
+  parent: Owned | undefined,
+): number {
+  if (target?.type === 'page') return recorder.pageIdOf(target.targetId);
+  return target === undefined ? 0 : (parent?.recorder?.pageId ?? 0);
 }
 
 /** The client knows no session id of its root. The message is nobody else's, so no copy is made. */

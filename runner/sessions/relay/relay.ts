@@ -11,7 +11,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { lossOf } from '../../browser/launch.ts';
-import type { Tap } from '../log/recorder.ts';
+import type { ProtocolRecorder } from '../log/recorder.ts';
 import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle-timeout.ts';
@@ -48,11 +48,11 @@ export type RelayOptions = {
   /** Whenever a client has come or left: how many there are. */
   onClients?: ((clients: number) => void) | undefined;
   /** Keeps the protocol log; absent: nobody does. */
-  tap?: Tap | undefined;
+  recorder?: ProtocolRecorder | undefined;
 };
 
 export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
-  const { log, idleMs, onClients, tap } = options;
+  const { log, idleMs, onClients, recorder } = options;
   const { pipe } = chrome;
   const server = new WebSocketServer({
     noServer: true,
@@ -78,7 +78,7 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     settle();
   };
   const welcome = (socket: WebSocket, wire: Duplex, root: Root): void => {
-    const client = openClient({ socket, wire, root, chrome, log, tap });
+    const client = openClient({ socket, wire, root, chrome, log, recorder });
     void root.closed?.then(() => client.close(1000, 'the target has closed'));
     clients.add(client);
     watchIdle(socket, client, idleMs);

@@ -16,7 +16,7 @@ import { type Chrome, launchChrome } from '../../../runner/browser/launch.ts';
 import { canNest } from '../../../runner/jail/backends/bwrap.ts';
 import { type Egress, openEgress } from '../../../runner/jail/egress/egress-proxy.ts';
 import { openJail } from '../../../runner/jail/open.ts';
-import type { Tap } from '../../../runner/sessions/log/recorder.ts';
+import type { ProtocolRecorder } from '../../../runner/sessions/log/recorder.ts';
 import { openRelay, type Relay } from '../../../runner/sessions/relay/relay.ts';
 
 export const log = openLog({ role: 'test', level: 'silent', people: false });
@@ -48,10 +48,12 @@ type LaunchOne = {
   sandbox?: 'bwrap' | 'landlock' | 'none';
 };
 
-export async function openLab(options: Omit<LaunchOne, 'runDir'> & { tap?: Tap }): Promise<Lab> {
+export async function openLab(
+  options: Omit<LaunchOne, 'runDir'> & { recorder?: ProtocolRecorder },
+): Promise<Lab> {
   const runDir = mkdtempSync(join(tmpdir(), 'tabern-lab-'));
   const chrome = await launchOne({ runDir, ...options });
-  const relay = openRelay(chrome, { log, tap: options.tap });
+  const relay = openRelay(chrome, { log, recorder: options.recorder });
   const door = createServer();
   door.on('upgrade', relay.serve);
   const asked: string[] = [];

@@ -42,7 +42,7 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
   const none = { targetInfos: [] };
   const pipe = { call: async () => none, onEvent: () => () => undefined, closed };
   const part = await logs.open({ pipe } as unknown as Chrome);
-  const session = must(part.tap, 'a tap').session(0);
+  const session = must(part.recorder, 'a recorder').session(0);
   return {
     logs,
     part,
@@ -50,7 +50,7 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
     lost,
     calls: () => calls,
     event: (n: number, more = '') =>
-      session.said(Buffer.from(`{"method":"Page.n${n}","params":{"more":"${more}"}}`), n),
+      session.onMessage(Buffer.from(`{"method":"Page.n${n}","params":{"more":"${more}"}}`), n),
     /** What core has, entry by entry. */
     entries: () =>
       taken.flatMap(({ entries }) => {

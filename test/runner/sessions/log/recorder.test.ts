@@ -1,13 +1,13 @@
 /** What the protocol log makes of a relay's traffic. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ask, type Logged, openBench, SESSION, say, TAIL } from './taps.ts';
+import { ask, type Logged, openBench, SESSION, say, TAIL } from './recorder-bench.ts';
 
 const test = suite('runner/sessions/log/recorder');
 
 test('a command and its answer are one entry, as they were on the wire', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(3);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(3);
   const command = { id: 7, method: 'Page.navigate', params: { url: 'http://a/é' } };
   ask(session, command, 10);
   assert.equal(logged(), []);
@@ -28,15 +28,15 @@ test('a command and its answer are one entry, as they were on the wire', () => {
 });
 
 test('entries come in the order of their ends; one without an end comes at the end', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   ask(session, { id: 1, method: 'Runtime.evaluate' });
   ask(session, { id: 2, method: 'DOM.enable' });
   ask(session, { id: 3, method: 'Never.answered', params: { a: 1 } });
   say(session, '{"id":2,"result":{}}');
   say(session, '{"id":1,"result":{}}');
   say(session, '{"id":9,"result":{}}');
-  tap.end();
+  recorder.end();
   const all = logged();
   assert.equal(
     all.map(({ method }) => method),
@@ -47,8 +47,8 @@ test('entries come in the order of their ends; one without an end comes at the e
 });
 
 test('an answer belongs to the session that was asked', () => {
-  const { tap, logged } = openBench();
-  const [one, two] = [tap.session(0), tap.session(1)];
+  const { recorder, logged } = openBench();
+  const [one, two] = [recorder.session(0), recorder.session(1)];
   ask(one, { id: 1, method: 'Page.a' });
   ask(two, { id: 1, method: 'Page.b' });
   say(two, '{"id":1,"result":{}}');
@@ -59,8 +59,8 @@ test('an answer belongs to the session that was asked', () => {
 });
 
 test('an error is the result', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   const error = { code: -32000, message: 'Cannot "navigate"' };
   for (const text of [
     `{"id":1,"error":${JSON.stringify(error)}${TAIL}`,
@@ -75,8 +75,8 @@ test('an error is the result', () => {
 });
 
 test('events that tell of pages are kept, the flood is not', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(2);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(2);
   const frame = '{"id":"F","loaderId":"L"}';
   const kept = `{"method":"Page.frameNavigated","params":{"frame":${frame}}${TAIL}`;
   say(session, kept, 5);
@@ -109,8 +109,8 @@ test('events that tell of pages are kept, the flood is not', () => {
 });
 
 test('what is too long is cut and stays what the contract wants', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   const long = 'x'.repeat(100_000);
   ask(session, { id: 1, method: 'Page.captureScreenshot' });
   say(session, `{"id":1,"result":{"data":"${long}"}${TAIL}`);
@@ -130,8 +130,8 @@ test('what is too long is cut and stays what the contract wants', () => {
 });
 
 test('an id that would break out of its line is no id', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   const params = { frameId: 'a","method":"Forged', loaderId: '', text: '"frameId":"x"' };
   ask(session, { id: 1, method: 'Page.a', params });
   say(session, '{"id":1,"result":{}}');
@@ -142,43 +142,43 @@ test('an id that would break out of its line is no id', () => {
 });
 
 test('when nobody takes it, it stays within its bounds and says what is lost', () => {
-  const { tap, told } = openBench();
-  const session = tap.session(0);
+  const { recorder, told } = openBench();
+  const session = recorder.session(0);
   const event = `{"method":"Page.a","params":{"text":"${'x'.repeat(50_000)}"}}`;
   for (let n = 0; n < 1_000; n++) say(session, event, n);
   const [count = 0, bytes = 0] = told.at(-1) ?? [];
   assert.ok(bytes < 9 << 20, `${bytes} bytes`);
-  const taken = tap.take(5, 1 << 30);
+  const taken = recorder.take(5, 1 << 30);
   assert.is(taken.length, 5);
   assert.is(taken[0]?.request.at, 0);
-  assert.ok(tap.take(10_000, 60_000).length <= 3);
-  const rest = tap.take(10_000, 1 << 30);
+  assert.ok(recorder.take(10_000, 60_000).length <= 3);
+  const rest = recorder.take(10_000, 1 << 30);
   assert.match(rest.at(-1)?.request.text ?? '', new RegExp(`${1_000 - count} entries`));
 });
 
 test('commands that are never answered stay within their bounds', () => {
-  const { tap } = openBench();
-  const session = tap.session(0);
+  const { recorder } = openBench();
+  const session = recorder.session(0);
   const params = { text: 'x'.repeat(50_000) };
   for (let id = 1; id <= 6_000; id++) ask(session, { id, method: 'Runtime.evaluate', params });
-  assert.ok(tap.ready > 0);
-  tap.end();
-  const all = tap.take(10_000, 1 << 30);
+  assert.ok(recorder.ready > 0);
+  recorder.end();
+  const all = recorder.take(10_000, 1 << 30);
   const bytes = all.reduce((sum, { request }) => sum + request.text.length, 0);
   assert.ok(bytes < 30 << 20, `${bytes} bytes`);
 });
 
-test('a warning is an entry, and a tap that was stopped keeps nothing', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
-  tap.warn('captchas are not solved here', 9);
+test('a warning is an entry, and a recorder that was stopped keeps nothing', () => {
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
+  recorder.warn('captchas are not solved here', 9);
   const [entry] = logged();
   assert.equal(
     [entry?.method, entry?.pageId, entry?.timestamp, entry?.request?.params],
     ['Tabern.warning', 0, 9, { message: 'captchas are not solved here' }],
   );
   ask(session, { id: 1, method: 'Page.a' });
-  tap.stop();
+  recorder.stop();
   say(session, '{"id":1,"result":{}}');
   say(session, '{"method":"Page.b","params":{}}');
   assert.equal(logged(), []);

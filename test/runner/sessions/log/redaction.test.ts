@@ -2,7 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { REDACTED } from '../../../../runner/sessions/log/redaction.ts';
-import { ask, openBench, say, TAIL } from './taps.ts';
+import { ask, openBench, say, TAIL } from './recorder-bench.ts';
 
 const test = suite('runner/sessions/log/redaction');
 
@@ -31,8 +31,8 @@ const SECRETS: [method: string, params: object, result: object][] = [
 
 for (const [method, params, result] of SECRETS) {
   test(`${method} does not show its secret`, () => {
-    const { tap, logged } = openBench();
-    const session = tap.session(0);
+    const { recorder, logged } = openBench();
+    const session = recorder.session(0);
     const text = (value: object): string =>
       JSON.stringify(value).replaceAll('"S"', '"the secret"').replaceAll('"V"', '"visible"');
     ask(session, { id: 4, method, params: JSON.parse(text(params)) });
@@ -47,8 +47,8 @@ for (const [method, params, result] of SECRETS) {
 }
 
 test('of more headers than are remembered, events show none', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   for (const first of [0, 60]) {
     const names = Array.from({ length: 60 }, (_, at) => [`x-own-${first + at}`, 'hidden']);
     const params = { headers: Object.fromEntries(names) };
@@ -62,8 +62,8 @@ test('of more headers than are remembered, events show none', () => {
 });
 
 test('a request of a page shows neither its credentials nor its body', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   const headers = { 'X-Own': 'hidden', Authorization: 'hidden', Accept: 'shown' };
   ask(session, {
     id: 1,
@@ -99,8 +99,8 @@ test('a request of a page shows neither its credentials nor its body', () => {
 });
 
 test('what is nested too deep to be cleaned of secrets is left out', () => {
-  const { tap, logged } = openBench();
-  const session = tap.session(0);
+  const { recorder, logged } = openBench();
+  const session = recorder.session(0);
   const deep = `${'['.repeat(2e4)}${']'.repeat(2e4)}`;
   ask(session, { id: 1, method: 'Network.getCookies' });
   say(session, `{"id":1,"result":{"cookies":${deep}}${TAIL}`);

@@ -5,7 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLab, until } from '../../browser/lab.ts';
-import { ask, openBench, say, TAIL } from '../log/taps.ts';
+import { ask, openBench, say, TAIL } from '../log/recorder-bench.ts';
 import { openRaw } from './raw.ts';
 
 const cost = suite('runner/sessions/relay/cost');
@@ -114,8 +114,8 @@ const EVENTS_OF_A_PAGE: [string, string][] = [
 
 cost('no event of a page makes its log costly', () => {
   for (const [what, head] of EVENTS_OF_A_PAGE) {
-    const { tap, lines } = openBench();
-    const session = tap.session(0);
+    const { recorder, lines } = openBench();
+    const session = recorder.session(0);
     const names = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`x-own-${at}`, '']));
     const params = { headers: names };
     ask(session, { id: 1, method: 'Network.setExtraHTTPHeaders', params });

@@ -12,7 +12,7 @@ import puppeteer from 'puppeteer-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { listen, openLab } from '../../browser/lab.ts';
-import { openBench } from '../log/taps.ts';
+import { openBench } from '../log/recorder-bench.ts';
 
 const vanished = suite('runner/sessions/relay/vanished');
 
@@ -98,8 +98,8 @@ async function openFar(port: number): Promise<AsyncDisposable & { port: number }
 }
 
 vanished('files that a session does not have are refused at once, with the reason', async () => {
-  const { tap } = openBench();
-  await using lab = await openLab({ allow: [], tap });
+  const { recorder } = openBench();
+  await using lab = await openLab({ allow: [], recorder });
   const dir = mkdtempSync(join(tmpdir(), 'tabern-own-'));
   writeFileSync(join(dir, 'a.txt'), 'a');
   const html = '<input type=file webkitdirectory>';
@@ -112,7 +112,9 @@ vanished('files that a session does not have are refused at once, with the reaso
   // a locator of Playwright tries again until its timeout, whatever the error: the log has it, once
   const late = await page.locator('input').setInputFiles(dir, { timeout: 1_000 }).catch(String);
   assert.match(String(late), /Timeout/);
-  const warnings = tap.take(1_000, 1 << 30).filter(({ method }) => method === 'Tabern.warning');
+  const warnings = recorder
+    .take(1_000, 1 << 30)
+    .filter(({ method }) => method === 'Tabern.warning');
   assert.is(warnings.length, 1);
   assert.match(warnings[0]?.request.text ?? '', reason);
   await withPlaywright.close();

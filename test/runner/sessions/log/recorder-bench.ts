@@ -1,8 +1,11 @@
-/** A tap by itself, what is said past it, and what stands in the log then. */
+/** A recorder by itself, what is said past it, and what stands in the log then. */
 import * as assert from 'uvu/assert';
 import { SessionLog } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { lineOf } from '../../../../runner/sessions/log/format.ts';
-import { openTap, type TappedSession } from '../../../../runner/sessions/log/recorder.ts';
+import {
+  openProtocolRecorder,
+  type SessionRecorder,
+} from '../../../../runner/sessions/log/recorder.ts';
 import { paramsOf, readMessage } from '../../../../runner/sessions/relay/commands.ts';
 
 export const SESSION = '018f0000-0000-7000-8000-000000000000';
@@ -17,15 +20,15 @@ export function openBench() {
   const told: [count: number, bytes: number][] = [];
   const pageIdOf = (id: string): number => (id === 'first' ? 0 : 1);
   const onReady = (count: number, bytes: number): void => void told.push([count, bytes]);
-  const tap = openTap({ secretHeaders, pageIdOf, onReady });
+  const recorder = openProtocolRecorder({ secretHeaders, pageIdOf, onReady });
   const lines = (): string[] =>
-    tap.take(10_000, 1 << 30).map((entry) => lineOf(entry, SESSION, secretHeaders));
+    recorder.take(10_000, 1 << 30).map((entry) => lineOf(entry, SESSION, secretHeaders));
   return {
-    tap,
+    recorder,
     told,
     lines,
     logged(): Logged[] {
-      return tap.take(10_000, 1 << 30).map((entry) => {
+      return recorder.take(10_000, 1 << 30).map((entry) => {
         const line = lineOf(entry, SESSION, secretHeaders);
         assert.not(line.includes('\n'));
         const log = SessionLog.fromJSON(JSON.parse(line));
@@ -38,19 +41,19 @@ export function openBench() {
 }
 
 /** A command of a client. */
-export function ask(session: TappedSession, message: object, at = 1): void {
+export function ask(session: SessionRecorder, message: object, at = 1): void {
   askText(session, JSON.stringify(message), at);
 }
 
-export function askText(session: TappedSession, message: string, at = 1): void {
+export function askText(session: SessionRecorder, message: string, at = 1): void {
   const text = Buffer.from(message);
   const read = readMessage(text);
   if ('error' in read) throw new Error(read.error.message);
   const { id, method, params } = read;
-  session.command({ id, method, ...paramsOf(read) }, { text, params }, at);
+  session.onCommand({ id, method, ...paramsOf(read) }, { text, params }, at);
 }
 
 /** What Chrome says to it. */
-export function say(session: TappedSession, text: string, at = 2): void {
-  session.said(Buffer.from(text), at);
+export function say(session: SessionRecorder, text: string, at = 2): void {
+  session.onMessage(Buffer.from(text), at);
 }
