@@ -20,7 +20,7 @@ export type ContextProxy = {
   /** As Chrome takes it. */
   server: string;
   /** The context that it is for; undefined when there is none after all. */
-  own(browserContextId: string | undefined): void;
+  assign(browserContextId: string | undefined): void;
 };
 
 export type ContextProxies = {
@@ -72,7 +72,7 @@ export function openContextProxies(
       egress.divert(one.address, route);
       return {
         server: `http://${one.address}:${port}`,
-        own(browserContextId) {
+        assign(browserContextId) {
           if (browserContextId === undefined) release(one);
           else one.browserContextId = browserContextId;
         },
@@ -88,7 +88,7 @@ export type ContextCreator = {
    */
   create(route: Route, write: (params: object) => number | undefined): Promise<void>;
   /** Chrome has answered that call, or nobody will hear its answer. */
-  made(browserContextId: string | undefined, call: number): void;
+  onCreated(browserContextId: string | undefined, call: number): void;
 };
 
 /** Of one client: its contexts with a proxy that Chrome has not made yet. */
@@ -98,11 +98,11 @@ export function contextCreator(proxies: ContextProxies): ContextCreator {
     async create(route, write) {
       const proxy = await proxies.open(route);
       const call = write({ proxyServer: proxy.server, proxyBypassList: '<-loopback>' });
-      if (call === undefined) proxy.own(undefined);
+      if (call === undefined) proxy.assign(undefined);
       else coming.set(call, proxy);
     },
-    made(browserContextId, call) {
-      coming.get(call)?.own(browserContextId);
+    onCreated(browserContextId, call) {
+      coming.get(call)?.assign(browserContextId);
       coming.delete(call);
     },
   };

@@ -18,7 +18,7 @@ import { tellFront } from './front.ts';
 import { endSoon, openOutbox } from './outbox.ts';
 import type { Relayed } from './relayed.ts';
 import type { Root } from './roots.ts';
-import { type TargetInfo, watcher } from './session-tracker.ts';
+import { openSessionTracker, type TargetInfo } from './session-tracker.ts';
 import { type Asked, UNANSWERED_MAX, Unanswered } from './unanswered.ts';
 
 /** Chrome's answer to a command for a session that is not there: it names no session. */
@@ -83,7 +83,7 @@ export function openClient(options: ClientOptions): RelayClient {
     const session: Owned = { cdpSessionId: id, recorder: recorder?.session(pageId), targetId };
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
-      watch.heard(raw, id);
+      tracker.onMessage(raw, id);
       const message = undisguised(unanswered.restore(raw), chrome.egress.errors);
       say(id === rootId ? withoutTail(message) : message, session);
     };
@@ -94,17 +94,17 @@ export function openClient(options: ClientOptions): RelayClient {
     session?.recorder?.end();
     if (session?.targetId) overrides.remove(session.targetId, session);
     owned.delete(id);
-    watch.ended(id);
+    tracker.onSessionEnd(id);
     pipe.release(id);
   };
-  const watch = watcher({
-    own: (id, parent, target) =>
+  const tracker = openSessionTracker({
+    onAttached: (id, parent, target) =>
       own(id, recorder && pageOf(recorder, target, owned.get(parent)), target?.targetId),
-    disown,
+    onDetached: disown,
     // before the client hears of it: what it says about downloads itself comes after this
-    made: (browserContextId, call) => {
+    onContextCreated: (browserContextId, call) => {
       if (browserContextId !== undefined) void keepDownloads(chrome, browserContextId);
-      created.made(browserContextId, call);
+      created.onCreated(browserContextId, call);
     },
   });
   const end = (code: number, reason: string): void => {
@@ -127,7 +127,7 @@ export function openClient(options: ClientOptions): RelayClient {
     const { method, params } = command;
     const sessionId = message.sessionId || rootId;
     const id = pipe.newId();
-    watch.sent({ id, method }, sessionId);
+    tracker.onCommand({ id, method }, sessionId);
     tellFront(chrome, command, to.targetId);
     if (to.targetId) overrides.observe(command, to.targetId, to);
     for (const tooOld of unanswered.add(id, { id: message.id, session: to })) giveUp(tooOld);
@@ -197,7 +197,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const unknownSession = (id: number, raw: Buffer): void => {
     const answer = unanswered.restoreLate(id, raw);
     if (answer === undefined) return;
-    watch.unknown(id);
+    tracker.onUnknownSession(id);
     say(answer);
   };
 

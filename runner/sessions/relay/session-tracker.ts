@@ -1,6 +1,6 @@
 /**
- * What is new to a client: sessions that come and go below its own, and browser contexts that it
- * has made. Only the few messages that tell of them are parsed. Pure, but for what it remembers.
+ * What is new to a client: sessions that come and go below its onAttached, and browser contexts that it
+ * has onContextCreated. Only the few messages that tell of them are parsed. Pure, but for what it remembers.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
 
@@ -16,62 +16,66 @@ type Call = { method: string; cdpSessionId: string };
 
 export type TargetInfo = { targetId: string; type: string };
 
-export type Watcher = {
-  own(id: string, parent: string, target: TargetInfo | undefined): void;
-  disown(id: string): void;
+export type SessionListener = {
+  onAttached(id: string, parent: string, target: TargetInfo | undefined): void;
+  onDetached(id: string): void;
   /** `call`: the id that Chrome got. Undefined: there is none, or nobody will hear of it. */
-  made(browserContextId: string | undefined, call: number): void;
+  onContextCreated(browserContextId: string | undefined, call: number): void;
 };
 
-export type Watch = {
+export type SessionTracker = {
   /** Chrome has said this on a session of the client. */
-  heard(raw: Buffer, cdpSessionId: string): void;
-  /** The client has said this on a session of its own; the id is of this command alone. */
-  sent(command: Pick<Command, 'id' | 'method'>, cdpSessionId: string): void;
-  /** That session is the client's no more, and what it was asked has no answer. */
-  ended(cdpSessionId: string): void;
+  onMessage(raw: Buffer, cdpSessionId: string): void;
+  /** The client has said this on a session of its onAttached; the id is of this command alone. */
+  onCommand(command: Pick<Command, 'id' | 'method'>, cdpSessionId: string): void;
+  /** That session is the client's no more, and what it was call has no answer. */
+  onSessionEnd(cdpSessionId: string): void;
   /** Chrome knew no session for the command with that id. */
-  unknown(id: number): void;
+  onUnknownSession(id: number): void;
   /** Commands whose answer has not come. */
-  readonly awaited: number;
+  readonly pending: number;
 };
 
-export function watcher({ own, disown, made }: Watcher): Watch {
+export function openSessionTracker({
+  onAttached,
+  onDetached,
+  onContextCreated,
+}: SessionListener): SessionTracker {
   /** Calls on their way: only the answer names what is new. */
-  const awaited = new Map<number, Call>();
+  const pending = new Map<number, Call>();
   const fail = (id: number): void => {
-    if (awaited.get(id)?.method === CREATE) made(undefined, id);
-    awaited.delete(id);
+    if (pending.get(id)?.method === CREATE) onContextCreated(undefined, id);
+    pending.delete(id);
   };
-  const answered = (raw: Buffer): void => {
-    const [, call, outcome] = ANSWER.exec(raw.toString('latin1', 0, ANSWER_HEAD_BYTES)) ?? [];
-    const id = Number(call);
-    const asked = awaited.get(id);
-    if (asked === undefined) return;
+  const onResponse = (raw: Buffer): void => {
+    const [, number, outcome] = ANSWER.exec(raw.toString('latin1', 0, ANSWER_HEAD_BYTES)) ?? [];
+    const id = Number(number);
+    const call = pending.get(id);
+    if (call === undefined) return;
     if (outcome === 'error') fail(id);
-    if (!awaited.delete(id)) return;
+    if (!pending.delete(id)) return;
     const { sessionId, browserContextId } = membersOf(raw, 'result');
-    if (asked.method === ATTACH) own(String(sessionId), asked.cdpSessionId, undefined);
-    else made(String(browserContextId), id);
+    if (call.method === ATTACH) onAttached(String(sessionId), call.cdpSessionId, undefined);
+    else onContextCreated(String(browserContextId), id);
   };
   return {
-    heard(raw, id) {
+    onMessage(raw, id) {
       if (startsWith(raw, ATTACHED)) {
         const { sessionId, targetInfo } = membersOf(raw, 'params');
-        own(String(sessionId), id, targetInfo as TargetInfo | undefined);
+        onAttached(String(sessionId), id, targetInfo as TargetInfo | undefined);
       } else if (startsWith(raw, DETACHED)) {
-        disown(String(membersOf(raw, 'params')['sessionId']));
-      } else if (awaited.size > 0) answered(raw);
+        onDetached(String(membersOf(raw, 'params')['sessionId']));
+      } else if (pending.size > 0) onResponse(raw);
     },
-    sent({ id, method }, cdpSessionId) {
-      if (method === ATTACH || method === CREATE) awaited.set(id, { method, cdpSessionId });
+    onCommand({ id, method }, cdpSessionId) {
+      if (method === ATTACH || method === CREATE) pending.set(id, { method, cdpSessionId });
     },
-    ended(cdpSessionId) {
-      for (const [id, call] of awaited) if (call.cdpSessionId === cdpSessionId) fail(id);
+    onSessionEnd(cdpSessionId) {
+      for (const [id, call] of pending) if (call.cdpSessionId === cdpSessionId) fail(id);
     },
-    unknown: fail,
-    get awaited() {
-      return awaited.size;
+    onUnknownSession: fail,
+    get pending() {
+      return pending.size;
     },
   };
 }

@@ -1,71 +1,76 @@
-/** What a client is told of: sessions and browser contexts that are new to it. */
+/** What a client is events of: sessions and browser contexts that are new to it. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { watcher } from '../../../../runner/sessions/relay/session-tracker.ts';
+import { openSessionTracker } from '../../../../runner/sessions/relay/session-tracker.ts';
 
-const newcomers = suite('runner/sessions/relay/session-tracker');
+const tracker = suite('runner/sessions/relay/session-tracker');
 
-function openWatch() {
-  const told: string[] = [];
-  const watch = watcher({
-    own: (id, parent, target) => told.push(`own ${id} below ${parent} ${target?.targetId}`),
-    disown: (id) => told.push(`disown ${id}`),
-    made: (id) => void (id && told.push(`made ${id}`)),
+function openBench() {
+  const events: string[] = [];
+  const sessions = openSessionTracker({
+    onAttached: (id, parent, target) =>
+      events.push(`attached ${id} below ${parent} ${target?.targetId}`),
+    onDetached: (id) => events.push(`detached ${id}`),
+    onContextCreated: (id) => void (id && events.push(`created ${id}`)),
   });
-  const heard = (text: string): void => watch.heard(Buffer.from(text), 'root');
-  return { told, watch, heard };
+  const receive = (text: string): void => sessions.onMessage(Buffer.from(text), 'root');
+  return { events, sessions, receive };
 }
 
-newcomers('events tell of sessions that come and go', () => {
-  const { told, heard } = openWatch();
+tracker('events tell of sessions that come and go', () => {
+  const { events, receive } = openBench();
   const target = '"targetInfo":{"targetId":"t","type":"page"}';
-  heard(`{"method":"Target.attachedToTarget","params":{"sessionId":"s",${target}}}`);
-  heard('{"method":"Target.targetCreated","params":{"sessionId":"x"}}');
-  heard('{"method":"Target.detachedFromTarget","params":{"sessionId":"s"}}');
-  assert.equal(told, ['own s below root t', 'disown s']);
+  receive(`{"method":"Target.attachedToTarget","params":{"sessionId":"s",${target}}}`);
+  receive('{"method":"Target.targetCreated","params":{"sessionId":"x"}}');
+  receive('{"method":"Target.detachedFromTarget","params":{"sessionId":"s"}}');
+  assert.equal(events, ['attached s below root t', 'detached s']);
 });
 
-newcomers('answers tell of what a client has made, whatever their number', () => {
-  const { told, watch, heard } = openWatch();
-  watch.sent({ id: 5, method: 'Target.attachToBrowserTarget' }, 'root');
-  watch.sent({ id: -5, method: 'Target.createBrowserContext' }, 'root');
-  watch.sent({ id: 6, method: 'Target.getTargets' }, 'root');
-  heard('{"id":-5,"result":{"browserContextId":"c"}}');
-  heard('{"id":6,"result":{"browserContextId":"x"}}');
-  heard('{"id":5,"result":{"sessionId":"s"}}');
-  assert.equal(told, ['made c', 'own s below root undefined']);
-  assert.is(watch.awaited, 0);
+tracker('answers tell of what a client has made, whatever their number', () => {
+  const { events, sessions, receive } = openBench();
+  sessions.onCommand({ id: 5, method: 'Target.attachToBrowserTarget' }, 'root');
+  sessions.onCommand({ id: -5, method: 'Target.createBrowserContext' }, 'root');
+  sessions.onCommand({ id: 6, method: 'Target.getTargets' }, 'root');
+  receive('{"id":-5,"result":{"browserContextId":"c"}}');
+  receive('{"id":6,"result":{"browserContextId":"x"}}');
+  receive('{"id":5,"result":{"sessionId":"s"}}');
+  assert.equal(events, ['created c', 'attached s below root undefined']);
+  assert.is(sessions.pending, 0);
 });
 
-newcomers('what Chrome refuses makes nothing, and is remembered no longer', () => {
-  const { told, watch, heard } = openWatch();
-  watch.sent({ id: 1, method: 'Target.createBrowserContext' }, 'root');
-  heard('{"id":1,"error":{"code":-32000,"message":"Not allowed"}}');
-  assert.equal(told, []);
-  assert.is(watch.awaited, 0);
+tracker('what Chrome refuses makes nothing, and is remembered no longer', () => {
+  const { events, sessions, receive } = openBench();
+  sessions.onCommand({ id: 1, method: 'Target.createBrowserContext' }, 'root');
+  receive('{"id":1,"error":{"code":-32000,"message":"Not allowed"}}');
+  assert.equal(events, []);
+  assert.is(sessions.pending, 0);
 });
 
-newcomers('what nobody will hear of is made for nobody', () => {
+tracker('what nobody will hear of is made for nobody', () => {
   const made: [string | undefined, number][] = [];
   const ignore = (): void => undefined;
-  const watch = watcher({ own: ignore, disown: ignore, made: (...one) => made.push(one) });
+  const sessions = openSessionTracker({
+    onAttached: ignore,
+    onDetached: ignore,
+    onContextCreated: (...one) => made.push(one),
+  });
   const method = 'Target.createBrowserContext';
   for (const [id, session] of [
     [1, 'root'],
     [2, 'other'],
     [3, 'root'],
   ] as const) {
-    watch.sent({ id, method }, session);
+    sessions.onCommand({ id, method }, session);
   }
-  watch.sent({ id: 4, method: 'Target.attachToBrowserTarget' }, 'root');
-  watch.unknown(3);
-  watch.ended('root');
-  watch.unknown(9);
+  sessions.onCommand({ id: 4, method: 'Target.attachToBrowserTarget' }, 'root');
+  sessions.onUnknownSession(3);
+  sessions.onSessionEnd('root');
+  sessions.onUnknownSession(9);
   assert.equal(made, [
     [undefined, 3],
     [undefined, 1],
   ]);
-  assert.is(watch.awaited, 1);
+  assert.is(sessions.pending, 1);
 });
 
-newcomers.run();
+tracker.run();
