@@ -17,7 +17,7 @@ import {
 } from './dial.ts';
 import type { Line } from './http-connection.ts';
 import { answerHead, lineOf, NO_BODY, type RequestHead } from './http1.ts';
-import { disguised } from './net-errors.ts';
+import { encodeNetError } from './net-errors.ts';
 import { basicOf, LOCKED } from './upstream-proxy.ts';
 
 /** A client's connection to a site, or to the proxy that asks the site for it. */
@@ -174,7 +174,7 @@ export function refuse(way: Aim, socket: Socket, refusal: Refusal, isTunnel = fa
   way.onRefusal?.(refusal);
   if (way.isBrowser === true && code !== 400) {
     // without an error the site itself has closed the connection, and so it is for the browser
-    socket.end(error === undefined ? '' : disguised(error, isTunnel));
+    socket.end(error === undefined ? '' : encodeNetError(error, isTunnel));
     return false;
   }
   const head = `HTTP/1.1 ${code} ${TITLES[code]}\r\ncontent-type: text/plain; charset=utf-8\r\n`;

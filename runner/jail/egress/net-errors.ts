@@ -68,13 +68,13 @@ function answerOf(head: string): Buffer {
 }
 
 /** What makes Chrome fail a plain request, or CONNECT. Shared: it is not to be changed. */
-export function disguised(error: NetError, isTunnel = false): Buffer {
+export function encodeNetError(error: NetError, isTunnel = false): Buffer {
   const { tunnel, plain } = must(ANSWERS.get(error), 'an answer for each reason');
   return isTunnel ? tunnel : plain;
 }
 
 /** A message of Chrome with the reasons in place of their codes, of those that were given. */
-export function undisguised(raw: Buffer, given: ReadonlySet<NetError>): Buffer {
+export function restoreNetErrors(raw: Buffer, given: ReadonlySet<NetError>): Buffer {
   if (given.size === 0 || raw.length > REPORT_MAX_BYTES || !raw.includes('net::ERR_')) return raw;
   for (const error of given) {
     for (const reported of DISGUISES[error].reported) {

@@ -1,19 +1,19 @@
 /** What is true of every browser context of a session, whichever client has made it. */
-import type { Relayed } from './relayed.ts';
+import type { RelayedChrome } from './relayed-chrome.ts';
 
 /** Chrome forgets what a client that leaves had said of downloads, and keeps none from then on. */
-export async function keepAllDownloads(chrome: Relayed): Promise<void> {
-  void keepDownloads(chrome);
+export async function resetDownloadBehavior(chrome: RelayedChrome): Promise<void> {
+  void setDownloadBehavior(chrome);
   // rejects when Chrome is gone
   const { browserContextIds } = await chrome.pipe
     .call('Target.getBrowserContexts')
     .catch(() => ({ browserContextIds: [] }));
-  for (const id of browserContextIds as string[]) void keepDownloads(chrome, id);
+  for (const id of browserContextIds as string[]) void setDownloadBehavior(chrome, id);
 }
 
 /** Of the default context when none is named. */
-export async function keepDownloads(
-  { pipe, paths }: Relayed,
+export async function setDownloadBehavior(
+  { pipe, paths }: RelayedChrome,
   browserContextId?: string,
 ): Promise<void> {
   const behavior = { behavior: 'allowAndName', downloadPath: paths.downloads };

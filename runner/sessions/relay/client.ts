@@ -1,6 +1,6 @@
 /**
  * One client of a relay: its WebSocket, its root session in Chrome, and the sessions below it.
- *   open -> left (by either side, once); then all of its sessions are detached
+ *   open -> closed (by either side, once); then all of its sessions are detached
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -10,16 +10,16 @@ import { pageOverrides } from '../../browser/cdp/page-overrides.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { contextCreator } from '../../browser/context-proxies.ts';
-import { undisguised } from '../../jail/egress/net-errors.ts';
+import { restoreNetErrors } from '../../jail/egress/net-errors.ts';
 import type { ProtocolRecorder, SessionRecorder } from '../log/recorder.ts';
-import { keepAllDownloads, keepDownloads } from './browser-contexts.ts';
-import { type ErrorBody, type Message, paramsOf, readMessage, written } from './commands.ts';
-import { tellFront } from './front.ts';
+import { reportActivePage } from './active-page.ts';
+import { resetDownloadBehavior, setDownloadBehavior } from './browser-contexts.ts';
+import { type ErrorBody, encodeCommand, type Message, paramsOf, readMessage } from './commands.ts';
 import { endSoon, openOutbox } from './outbox.ts';
-import type { Relayed } from './relayed.ts';
+import { PENDING_MAX, type PendingCommand, PendingCommands } from './pending-commands.ts';
+import type { RelayedChrome } from './relayed-chrome.ts';
 import type { Root } from './roots.ts';
 import { openSessionTracker, type TargetInfo } from './session-tracker.ts';
-import { type Asked, UNANSWERED_MAX, Unanswered } from './unanswered.ts';
 
 /** Chrome's answer to a command for a session that is not there: it names no session. */
 const NO_SESSION: ErrorBody = { code: -32001, message: 'Session with given id not found.' };
@@ -28,25 +28,25 @@ const REFUSED = -32000;
 const UNSUPPORTED = 1003;
 
 const CLOSING_BRACE = 0x7d;
-const UNHEARD = `Chrome answers none of ${UNANSWERED_MAX} commands: this is among the oldest`;
+const NEVER_ANSWERED = `Chrome answers none of ${PENDING_MAX} commands: this is among the oldest`;
 const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
   close(code: number, reason: string): void;
   /** Settles when the client is gone and its sessions are on their way out; never rejects. */
-  left: Promise<void>;
+  closed: Promise<void>;
   /** That passed so far, either way. */
   readonly messages: number;
 };
 
-type Sent = Pick<Message, 'id' | 'sessionId'>;
+type CommandId = Pick<Message, 'id' | 'sessionId'>;
 
 export type ClientOptions = {
   socket: WebSocket;
   /** What the socket writes to. */
   wire: Duplex;
   root: Root;
-  chrome: Relayed;
+  chrome: RelayedChrome;
   log: Log;
   /** Keeps the protocol log; absent: nobody does. */
   recorder?: ProtocolRecorder | undefined;
@@ -67,14 +67,14 @@ export function openClient(options: ClientOptions): RelayClient {
   const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
   const overrides = pageOverrides(pipe);
-  const unanswered = new Unanswered<Owned>((one) => owned.get(one.cdpSessionId) === one);
+  const pending = new PendingCommands<Owned>((one) => owned.get(one.cdpSessionId) === one);
   const policyContext = { ...paths, owns: (id: string) => owned.has(id) };
-  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<void>();
   const warned = new Set<string>();
   const created = contextCreator(chrome.proxies);
   let messages = 0;
 
-  const say = (message: Buffer, to?: Owned): void => {
+  const send = (message: Buffer, to?: Owned): void => {
     messages += 1;
     outbox.send(message);
     to?.recorder?.onMessage(message, Date.now());
@@ -84,8 +84,8 @@ export function openClient(options: ClientOptions): RelayClient {
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
       tracker.onMessage(raw, id);
-      const message = undisguised(unanswered.restore(raw), chrome.egress.errors);
-      say(id === rootId ? withoutTail(message) : message, session);
+      const message = restoreNetErrors(pending.restore(raw), chrome.egress.errors);
+      send(id === rootId ? withoutTail(message) : message, session);
     };
     pipe.claim(id, receive, () => end(1009, TOO_LONG));
   };
@@ -103,7 +103,7 @@ export function openClient(options: ClientOptions): RelayClient {
     onDetached: disown,
     // before the client hears of it: what it says about downloads itself comes after this
     onContextCreated: (browserContextId, call) => {
-      if (browserContextId !== undefined) void keepDownloads(chrome, browserContextId);
+      if (browserContextId !== undefined) void setDownloadBehavior(chrome, browserContextId);
       created.onCreated(browserContextId, call);
     },
   });
@@ -113,14 +113,14 @@ export function openClient(options: ClientOptions): RelayClient {
     endSoon(socket);
   };
   /** As Chrome does: on the session that the command names, when there is one. */
-  const answer = ({ id, sessionId }: Sent, body: object, to?: Owned): void => {
+  const answer = ({ id, sessionId }: CommandId, body: object, to?: Owned): void => {
     const on = to === undefined || sessionId === '' ? {} : { sessionId };
-    say(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
+    send(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
   };
   /** The answer to one of too many cannot be passed on any more. */
-  const giveUp = ({ id, session }: Asked<Owned>): void => {
+  const answerLate = ({ id, session }: PendingCommand<Owned>): void => {
     const sessionId = session.cdpSessionId === rootId ? '' : session.cdpSessionId;
-    answer({ id, sessionId }, { error: { code: REFUSED, message: UNHEARD } }, session);
+    answer({ id, sessionId }, { error: { code: REFUSED, message: NEVER_ANSWERED } }, session);
   };
   /** Gives the id that Chrome gets. */
   const pass = (message: Message, command: Command, to: Owned): number => {
@@ -128,20 +128,20 @@ export function openClient(options: ClientOptions): RelayClient {
     const sessionId = message.sessionId || rootId;
     const id = pipe.newId();
     tracker.onCommand({ id, method }, sessionId);
-    tellFront(chrome, command, to.targetId);
+    reportActivePage(chrome, command, to.targetId);
     if (to.targetId) overrides.observe(command, to.targetId, to);
-    for (const tooOld of unanswered.add(id, { id: message.id, session: to })) giveUp(tooOld);
+    for (const tooOld of pending.add(id, { id: message.id, session: to })) answerLate(tooOld);
     const parsed = params && { params: Buffer.from(JSON.stringify(params)) };
-    if (pipe.write(written({ ...message, ...parsed, id }, sessionId))) return id;
+    if (pipe.write(encodeCommand({ ...message, ...parsed, id }, sessionId))) return id;
     reading.pause(pipe);
     void pipe.drained().then(() => reading.resume(pipe));
     return id;
   };
-  const fromClient = (text: Buffer): void => {
+  const onClientMessage = (text: Buffer): void => {
     messages += 1;
     const message = readMessage(text);
     if ('error' in message) {
-      say(Buffer.from(JSON.stringify(message)));
+      send(Buffer.from(JSON.stringify(message)));
       return;
     }
     const session = owned.get(message.sessionId || rootId);
@@ -195,10 +195,10 @@ export function openClient(options: ClientOptions): RelayClient {
   };
   /** Chrome found no session for a command: one had ended before Chrome read the command. */
   const unknownSession = (id: number, raw: Buffer): void => {
-    const answer = unanswered.restoreLate(id, raw);
+    const answer = pending.restoreLate(id, raw);
     if (answer === undefined) return;
     tracker.onUnknownSession(id);
-    say(answer);
+    send(answer);
   };
 
   own(rootId, recorder && root.targetId ? recorder.pageIdOf(root.targetId) : 0, root.targetId);
@@ -207,7 +207,7 @@ export function openClient(options: ClientOptions): RelayClient {
     // one that has been told to go drives nothing any more, whatever it still says
     if (socket.readyState !== socket.OPEN) return;
     if (isBinary) end(UNSUPPORTED, 'a message is text');
-    else pipe.share.spend(() => fromClient(text));
+    else pipe.share.spend(() => onClientMessage(text));
   });
   // too long a message, a broken frame: ws says so with its code, and the client may hear it
   socket.on('error', () => endSoon(socket));
@@ -216,11 +216,11 @@ export function openClient(options: ClientOptions): RelayClient {
     for (const stop of stopListening) stop();
     for (const id of [...owned.keys()]) disown(id);
     root.end();
-    void keepAllDownloads(chrome);
-    leave();
+    void resetDownloadBehavior(chrome);
+    resolveClosed();
   });
   return {
-    left,
+    closed,
     get messages() {
       return messages;
     },

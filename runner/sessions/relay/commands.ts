@@ -76,7 +76,7 @@ export function paramsOf(
 }
 
 /** The command as Chrome gets it, on that session. */
-export function written({ id, method, params }: Message, sessionId: string): Buffer {
+export function encodeCommand({ id, method, params }: Message, sessionId: string): Buffer {
   const names = `"method":${JSON.stringify(method)},"sessionId":${JSON.stringify(sessionId)}`;
   const head = `{"id":${id},${names}${params === undefined ? '}' : ',"params":'}`;
   if (params === undefined) return Buffer.from(head, 'latin1');

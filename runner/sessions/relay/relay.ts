@@ -15,7 +15,7 @@ import type { ProtocolRecorder } from '../log/recorder.ts';
 import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
 import { watchIdle } from './idle-timeout.ts';
-import type { Relayed } from './relayed.ts';
+import type { RelayedChrome } from './relayed-chrome.ts';
 import { browserRoot, type Root, targetRoot } from './roots.ts';
 
 /**
@@ -39,7 +39,7 @@ export type Relay = {
   closed: Promise<void>;
 };
 
-type Arriving = { request: IncomingMessage; socket: Duplex; head: Buffer };
+type UpgradeRequest = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
 export type RelayOptions = {
   log: Log;
@@ -51,7 +51,7 @@ export type RelayOptions = {
   recorder?: ProtocolRecorder | undefined;
 };
 
-export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
+export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
   const { log, idleMs, onClients, recorder } = options;
   const { pipe } = chrome;
   const server = new WebSocketServer({
@@ -63,11 +63,11 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
   const clients = new Set<RelayClient>();
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   let ended: { code: number; reason: string } | undefined;
-  let arriving = 0;
+  let connecting = 0;
   const root = (): Promise<Root> => browserRoot(pipe);
   /** The first client's, made before it comes. */
-  let first: Promise<Root> | undefined = root();
-  first.catch(() => undefined); // who comes tries again
+  let preparedRoot: Promise<Root> | undefined = root();
+  preparedRoot.catch(() => undefined); // who comes tries again
 
   const settle = (): void => {
     if (ended && clients.size === 0) resolve();
@@ -77,44 +77,44 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     for (const client of clients) client.close(code, reason);
     settle();
   };
-  const welcome = (socket: WebSocket, wire: Duplex, root: Root): void => {
+  const addClient = (socket: WebSocket, wire: Duplex, root: Root): void => {
     const client = openClient({ socket, wire, root, chrome, log, recorder });
     void root.closed?.then(() => client.close(1000, 'the target has closed'));
     clients.add(client);
     watchIdle(socket, client, idleMs);
     onClients?.(clients.size);
-    void client.left.then(() => {
+    void client.closed.then(() => {
       clients.delete(client);
       onClients?.(clients.size);
       settle();
     });
     if (ended) client.close(ended.code, ended.reason);
   };
-  const ofBrowser = (): Promise<Root> => {
-    const made = first?.catch(root) ?? root();
-    first = undefined;
+  const takeBrowserRoot = (): Promise<Root> => {
+    const made = preparedRoot?.catch(root) ?? root();
+    preparedRoot = undefined;
     return made;
   };
   const attach = async (
-    { request, socket, head }: Arriving,
+    { request, socket, head }: UpgradeRequest,
     targetId: string | undefined,
   ): Promise<void> => {
-    const to = await (targetId === undefined ? ofBrowser() : targetRoot(pipe, targetId));
-    if (to === undefined) {
+    const root = await (targetId === undefined ? takeBrowserRoot() : targetRoot(pipe, targetId));
+    if (root === undefined) {
       refuse(socket, 404, `No such target id: ${targetId}`);
       return;
     }
     if (socket.destroyed) {
-      to.end();
+      root.end();
       return;
     }
-    let isWelcome = false;
-    socket.once('close', () => !isWelcome && to.end());
+    let isUpgraded = false;
+    socket.once('close', () => !isUpgraded && root.end());
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      isWelcome = true;
+      isUpgraded = true;
       // a gateway that ends closes its half: its client hears why before ws closes ours
       socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
-      welcome(webSocket, socket, to);
+      addClient(webSocket, socket, root);
     });
   };
   void pipe.closed.then(() => {
@@ -129,19 +129,19 @@ export function openRelay(chrome: Relayed, options: RelayOptions): Relay {
     },
     serve(request, socket, head, targetId) {
       socket.on('error', () => socket.destroy());
-      if (ended || clients.size + arriving >= CLIENTS_MAX) {
+      if (ended || clients.size + connecting >= CLIENTS_MAX) {
         if (ended) refuse(socket, 410, 'The session has ended.');
         else refuse(socket, 429, TOO_MANY);
         return;
       }
-      arriving += 1;
+      connecting += 1;
       attach({ request, socket, head }, targetId)
         .catch((error: unknown) => {
           log.warn({ error: String(error) }, 'cannot attach a client');
           refuse(socket, 502, 'The browser could not be reached.');
         })
         .finally(() => {
-          arriving -= 1;
+          connecting -= 1;
         });
     },
   };

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { openPipe } from '../../../../runner/browser/cdp/pipe.ts';
 import { openPace } from '../../../../runner/browser/cdp/read-pacing.ts';
 import { cdpSessionOf, splitter } from '../../../../runner/browser/cdp/split.ts';
-import { ID_CHARS } from '../../../../runner/sessions/relay/unanswered.ts';
+import { ID_CHARS } from '../../../../runner/sessions/relay/pending-commands.ts';
 import { until } from '../../../support/poll.ts';
 
 const pipe = suite('runner/browser/cdp/pipe');

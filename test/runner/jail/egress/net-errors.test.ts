@@ -7,9 +7,9 @@ import * as assert from 'uvu/assert';
 import type { Aim, Refusal } from '../../../../runner/jail/egress/dial.ts';
 import { refuse } from '../../../../runner/jail/egress/http-forward.ts';
 import {
-  disguised,
+  encodeNetError,
   type NetError,
-  undisguised,
+  restoreNetErrors,
 } from '../../../../runner/jail/egress/net-errors.ts';
 import { until } from '../../../support/poll.ts';
 
@@ -23,22 +23,22 @@ const ERRORS: NetError[] = [
 test('an answer is the same bytes for every connection', () => {
   for (const error of ERRORS) {
     for (const isTunnel of [false, true]) {
-      const answer = disguised(error, isTunnel);
+      const answer = encodeNetError(error, isTunnel);
       assert.ok(Buffer.isBuffer(answer));
-      assert.is(disguised(error, isTunnel), answer, error);
+      assert.is(encodeNetError(error, isTunnel), answer, error);
       assert.match(answer.toString('latin1'), /^HTTP\/1\.1 [234]\d\d -\r\n.*\r\n\r\n$/s);
     }
   }
 });
 
 test('a plain request is never answered by 407, which Chrome may show as a page', () => {
-  for (const error of ERRORS) assert.not.match(disguised(error).toString('latin1'), / 407 /);
+  for (const error of ERRORS) assert.not.match(encodeNetError(error).toString('latin1'), / 407 /);
 });
 
 test('an error that was not given is not put in the place of a code', () => {
   const raw = Buffer.from('{"params":{"errorText":"net::ERR_RESPONSE_HEADERS_TOO_BIG"}}');
-  assert.is(undisguised(raw, new Set(['NAME_NOT_RESOLVED'])), raw);
-  const shown = undisguised(raw, new Set(['CONNECTION_TIMED_OUT'])).toString();
+  assert.is(restoreNetErrors(raw, new Set(['NAME_NOT_RESOLVED'])), raw);
+  const shown = restoreNetErrors(raw, new Set(['CONNECTION_TIMED_OUT'])).toString();
   assert.is(shown, '{"params":{"errorText":"net::ERR_CONNECTION_TIMED_OUT"}}');
 });
 

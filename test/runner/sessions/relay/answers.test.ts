@@ -5,7 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openTargetSession } from '../../../../runner/browser/cdp/target-session.ts';
-import { UNANSWERED_MAX } from '../../../../runner/sessions/relay/unanswered.ts';
+import { PENDING_MAX } from '../../../../runner/sessions/relay/pending-commands.ts';
 import { errorOf } from '../../../support/fault.ts';
 import { openLab, until } from '../../browser/lab.ts';
 import { openRaw, type Raw } from './raw.ts';
@@ -77,14 +77,14 @@ answers('of too many commands that Chrome does not answer the oldest are refused
   const raw = await openRaw(lab.connectUrl);
   const page = await raw.attach();
   raw.socket.send(evaluate(-1, page, 'for (;;);'));
-  for (let id = 1_000; id < 1_000 + UNANSWERED_MAX; id += 1) {
+  for (let id = 1_000; id < 1_000 + PENDING_MAX; id += 1) {
     raw.socket.send(evaluate(id, page, '1'));
   }
   await until(() => withId(raw, -1).length > 0, 'the refusal of the first one');
   const { error, sessionId } = JSON.parse(withId(raw, -1)[0] ?? '');
-  assert.match(error.message, `Chrome answers none of ${UNANSWERED_MAX} commands: this is among`);
+  assert.match(error.message, `Chrome answers none of ${PENDING_MAX} commands: this is among`);
   assert.is(sessionId, page);
-  assert.is(withId(raw, UNANSWERED_MAX).length, 0, 'a later one waits');
+  assert.is(withId(raw, PENDING_MAX).length, 0, 'a later one waits');
   await raw.call('Browser.getVersion');
   raw.socket.close();
 });

@@ -2,7 +2,11 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { paramsOf, readMessage, written } from '../../../../runner/sessions/relay/commands.ts';
+import {
+  encodeCommand,
+  paramsOf,
+  readMessage,
+} from '../../../../runner/sessions/relay/commands.ts';
 
 const commands = suite('runner/sessions/relay/commands');
 
@@ -11,7 +15,7 @@ const SESSION = '0123456789ABCDEF0123456789ABCDEF';
 /** What Chrome gets of it; the error when it gets nothing. */
 function passed(text: string): unknown {
   const message = readMessage(Buffer.from(text));
-  return 'error' in message ? message : JSON.parse(written(message, SESSION).toString());
+  return 'error' in message ? message : JSON.parse(encodeCommand(message, SESSION).toString());
 }
 
 commands('a command reaches Chrome with its id, method and params, on the session', () => {

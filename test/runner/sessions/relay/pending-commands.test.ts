@@ -1,16 +1,19 @@
 /** What is kept of a client's commands that Chrome does not answer. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { UNANSWERED_MAX, Unanswered } from '../../../../runner/sessions/relay/unanswered.ts';
+import {
+  PENDING_MAX,
+  PendingCommands,
+} from '../../../../runner/sessions/relay/pending-commands.ts';
 
-const unanswered = suite('runner/sessions/relay/unanswered');
+const commands = suite('runner/sessions/relay/pending-commands');
 
 /** Ours: it takes 0.4 us, and 60 us when each command drops one. */
 const EACH_MAX_US = 5;
 
 function bench() {
   const ended = new Set<string>();
-  const kept = new Unanswered<string>((session) => !ended.has(session));
+  const kept = new PendingCommands<string>((session) => !ended.has(session));
   let last = -1_000_000_000;
   const add = (session: string, count = 1) =>
     Array.from({ length: count }, () => {
@@ -20,36 +23,36 @@ function bench() {
   return { ended, kept, add };
 }
 
-unanswered('of too many the oldest are given up, each once', () => {
+commands('of too many the oldest are given up, each once', () => {
   const { kept, add } = bench();
-  assert.equal(add('a', UNANSWERED_MAX), []);
-  const given = [...add('a'), ...add('a', UNANSWERED_MAX)];
+  assert.equal(add('a', PENDING_MAX), []);
+  const given = [...add('a'), ...add('a', PENDING_MAX)];
   const ids = given.map(({ id }) => id);
   assert.is(ids[0], -1_000_000_001);
   assert.equal(
     ids,
     ids.map((_, at) => -1_000_000_001 - at),
   );
-  assert.ok(ids.length >= UNANSWERED_MAX, `${ids.length} given up`);
+  assert.ok(ids.length >= PENDING_MAX, `${ids.length} given up`);
   const text = '{"id":-1000000001,"result":{}}';
   assert.is(kept.restoreLate(-1_000_000_001, Buffer.from(text)), undefined);
 });
 
-unanswered('commands of sessions that have ended make room before any other', () => {
+commands('commands of sessions that have ended make room before any other', () => {
   const { ended, kept, add } = bench();
   add('lasting');
   for (let round = 0; round < 10; round += 1) {
-    assert.equal(add(`round ${round}`, UNANSWERED_MAX / 2), []);
+    assert.equal(add(`round ${round}`, PENDING_MAX / 2), []);
     ended.add(`round ${round}`);
   }
   const late = kept.restoreLate(-1_000_000_001, Buffer.from('{"id":-1000000001,"result":{}}'));
   assert.is(String(late), '{"id":-1000000001,"result":{}}');
 });
 
-unanswered('a command costs no more when there are too many', () => {
+commands('a command costs no more when there are too many', () => {
   const { add } = bench();
-  add('a', UNANSWERED_MAX);
-  const count = 2 * UNANSWERED_MAX;
+  add('a', PENDING_MAX);
+  const count = 2 * PENDING_MAX;
   const before = process.threadCpuUsage();
   add('a', count);
   const { user, system } = process.threadCpuUsage(before);
@@ -58,4 +61,4 @@ unanswered('a command costs no more when there are too many', () => {
   assert.ok(each < EACH_MAX_US, `${each} us a command`);
 });
 
-unanswered.run();
+commands.run();

@@ -7,10 +7,10 @@ import { WebSocket } from 'ws';
 import { openRelay } from '../../../../runner/sessions/relay/relay.ts';
 import { listen, log, openLab } from '../../browser/lab.ts';
 
-const welcome = suite('runner/sessions/relay/welcome');
+const prepared = suite('runner/sessions/relay/prepared-root');
 const ATTACH = 'Target.attachToBrowserTarget';
 
-welcome('it is made once, for one client, and anew when it could not be made', async () => {
+prepared('it is made once, for one client, and anew when it could not be made', async () => {
   await using lab = await openLab({ allow: [] });
   for (const isBroken of [false, true]) {
     const made: string[] = [];
@@ -27,8 +27,8 @@ welcome('it is made once, for one client, and anew when it could not be made', a
       return answer;
     };
     const relay = openRelay({ ...lab.chrome, pipe: { ...pipe, call } }, { log });
-    const door = createServer().on('upgrade', relay.serve);
-    const url = `ws://127.0.0.1:${await listen(door)}/`;
+    const server = createServer().on('upgrade', relay.serve);
+    const url = `ws://127.0.0.1:${await listen(server)}/`;
     const clients = await Promise.all([connected(url), connected(url)]);
     for (const client of clients) {
       client.send('{"id":1,"method":"Browser.getVersion"}');
@@ -39,7 +39,7 @@ welcome('it is made once, for one client, and anew when it could not be made', a
     assert.is(made.length, 2);
     relay.close(1001, 'the test is over');
     await relay.closed;
-    door.close();
+    server.close();
   }
 });
 
@@ -49,4 +49,4 @@ async function connected(url: string): Promise<WebSocket> {
   return client;
 }
 
-welcome.run();
+prepared.run();

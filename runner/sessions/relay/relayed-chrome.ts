@@ -1,6 +1,6 @@
 /** The Chrome that a relay serves. */
 import type { Chrome } from '../../browser/launch.ts';
 
-export type Relayed = Pick<Chrome, 'pipe' | 'paths' | 'proxies' | 'why'> & {
+export type RelayedChrome = Pick<Chrome, 'pipe' | 'paths' | 'proxies' | 'why'> & {
   egress: Pick<Chrome['egress'], 'errors'>;
 };

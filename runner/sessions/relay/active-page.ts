@@ -2,11 +2,11 @@
 
 import type { Command } from '../../browser/cdp/command-policy.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
-import type { Relayed } from './relayed.ts';
+import type { RelayedChrome } from './relayed-chrome.ts';
 
 /** Which page its user now looks at: Chrome tells nobody else. */
-export function tellFront(
-  chrome: Pick<Relayed, 'pipe'>,
+export function reportActivePage(
+  chrome: Pick<RelayedChrome, 'pipe'>,
   { method, params }: Command,
   targetId: string | undefined,
 ): void {

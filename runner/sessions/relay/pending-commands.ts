@@ -9,7 +9,7 @@
  * Ours: a page that hangs answers nothing, and a driver may send commands for each of thousands of
  * elements at once. An entry takes some 80 bytes.
  */
-export const UNANSWERED_MAX = 50_000;
+export const PENDING_MAX = 50_000;
 /**
  * Made at once when there are too many. Ours: a Map whose first entry is deleted for each that is
  * added costs 40 us an entry, as the search for its first one passes all that were deleted before.
@@ -24,10 +24,10 @@ const LETTER_I = 0x69;
 const COMMA = 0x2c;
 
 /** `id`: the client's own. */
-export type Asked<Session> = { id: number; session: Session };
+export type PendingCommand<Session> = { id: number; session: Session };
 
-export class Unanswered<Session> {
-  readonly #asked = new Map<number, Asked<Session>>();
+export class PendingCommands<Session> {
+  readonly #pending = new Map<number, PendingCommand<Session>>();
   readonly #isLive: (session: Session) => boolean;
 
   /** `isLive`: whether a session has not ended. */
@@ -36,26 +36,26 @@ export class Unanswered<Session> {
   }
 
   /** Gives the oldest when there are too many: their answers cannot be passed on any more. */
-  add(pipeId: number, asked: Asked<Session>): Asked<Session>[] {
-    this.#asked.set(pipeId, asked);
-    return this.#asked.size > UNANSWERED_MAX ? this.#makeRoom() : [];
+  add(pipeId: number, command: PendingCommand<Session>): PendingCommand<Session>[] {
+    this.#pending.set(pipeId, command);
+    return this.#pending.size > PENDING_MAX ? this.#makeRoom() : [];
   }
 
-  #makeRoom(): Asked<Session>[] {
+  #makeRoom(): PendingCommand<Session>[] {
     let seen = 0;
     // the older half: Chrome may not have come to what was said to the others, and answers it late
-    for (const [pipeId, { session }] of this.#asked) {
-      if (!this.#isLive(session)) this.#asked.delete(pipeId);
+    for (const [pipeId, { session }] of this.#pending) {
+      if (!this.#isLive(session)) this.#pending.delete(pipeId);
       seen += 1;
-      if (seen > UNANSWERED_MAX / 2) break;
+      if (seen > PENDING_MAX / 2) break;
     }
-    const given: Asked<Session>[] = [];
-    for (const [pipeId, asked] of this.#asked) {
-      if (this.#asked.size <= UNANSWERED_MAX - ROOM) break;
-      this.#asked.delete(pipeId);
-      given.push(asked);
+    const dropped: PendingCommand<Session>[] = [];
+    for (const [pipeId, command] of this.#pending) {
+      if (this.#pending.size <= PENDING_MAX - ROOM) break;
+      this.#pending.delete(pipeId);
+      dropped.push(command);
     }
-    return given;
+    return dropped;
   }
 
   /** A message of Chrome on a session, written in place: `raw` is nobody else's. */
@@ -77,8 +77,8 @@ export class Unanswered<Session> {
   }
 
   #take(pipeId: number): number | undefined {
-    const asked = this.#asked.get(pipeId);
-    this.#asked.delete(pipeId);
-    return asked?.id;
+    const command = this.#pending.get(pipeId);
+    this.#pending.delete(pipeId);
+    return command?.id;
   }
 }
