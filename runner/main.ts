@@ -39,9 +39,9 @@ import { settingsDeps } from './sessions/browser-settings.ts';
 import { openExtensions } from './sessions/extensions.ts';
 import { CONNECT_MS, IDLE_MS } from './sessions/lifetime.ts';
 import { runSession } from './sessions/run-session.ts';
-import { takeHanded } from './sessions/server/handed-sockets.ts';
-import { followNews } from './sessions/server/notifications.ts';
-import { openDoor } from './sessions/server/session-server.ts';
+import { followNotifications } from './sessions/server/notifications.ts';
+import { openSessionServer } from './sessions/server/session-server.ts';
+import { receiveHandedOffSockets } from './sessions/server/socket-handoff.ts';
 
 /** EX_CONFIG: nothing that a restart mends. */
 const OPERATOR_EXIT_CODE = 78;
@@ -120,9 +120,12 @@ async function lease(options: {
   const extensions = await openExtensions({ ...core, dir: join(cacheDir, 'extensions') });
   const installed = await openInstalled({ dir: join(cacheDir, 'installs'), log });
   const runner = { runnerId: runnerId(config.dataDir, log), instanceId: randomUUID() };
-  await using door = await openDoor({ where: config.listen ?? join(runDir, 'door.sock'), log });
-  takeHanded(door);
-  const self = { ...runner, address: door.address };
+  await using server = await openSessionServer({
+    where: config.listen ?? join(runDir, 'http.sock'),
+    log,
+  });
+  receiveHandedOffSockets(server);
+  const self = { ...runner, address: server.address };
   const leaseMs = await register(core, self, { log, ends });
   if (leaseMs === undefined) return;
   const over = new AbortController();
@@ -141,7 +144,7 @@ async function lease(options: {
   const { cgroups } = machine;
   log.info({ ...runner, sandbox: jail.level, cgroups }, 'runner is ready');
 
-  const news = followNews({ ...own, leases, door, signal: over.signal });
+  const news = followNotifications({ ...own, leases, server, signal: over.signal });
   const shared = { ...own, leases, signal: asked };
   const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
   const browsers = settingsDeps(config);
@@ -149,7 +152,7 @@ async function lease(options: {
   const ofSessions = { engine: engines.sessions.kind, times, ending: asked };
   const shown = { recordings, extensions, browsers };
   const browsing = () => {
-    return { ...core, ...shown, chromes, door, runDir, log, now: steadyClock(), stopped };
+    return { ...core, ...shown, chromes, server, runDir, log, now: steadyClock(), stopped };
   };
   const build = { runDirectory: runDir, env: config.env };
   await Promise.all([
@@ -159,7 +162,7 @@ async function lease(options: {
       max: config.invocationsMax,
       // core says RUNNING before there is a Chrome
       announce: ({ item }) =>
-        item?.$case === 'invocation' ? door.expect(item.value.signingKey) : undefined,
+        item?.$case === 'invocation' ? server.reserve(item.value.signingKey) : undefined,
       async run({ leaseId, item }: Work, held) {
         if (item?.$case !== 'invocation') return;
         await runInvocation(item.value, leaseId, { ...browsing(), ...ofInvocations, ...held });

@@ -13,10 +13,10 @@ import type { Env } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
 import type { Samples } from '../../proto/common/metrics.ts';
 import {
-  type HandedOver,
-  isDoorOpened,
   isMetricsTold,
+  isSessionServerOpened,
   type MetricsAsked,
+  type SocketHandOff,
 } from '../../proto/common/runner-ipc.ts';
 import { SETTINGS } from '../../proto/common/settings/table.ts';
 import { isTracing } from '../../proto/common/tracing.ts';
@@ -92,7 +92,7 @@ export function keepRunner(
         stdio: ['ignore', 2, 2, 'ipc'],
       });
       child.on('message', (message) => {
-        if (isDoorOpened(message)) door = message.address;
+        if (isSessionServerOpened(message)) door = message.address;
       });
       const [code, signal] = await ended(child);
       door = undefined;
@@ -110,7 +110,7 @@ export function keepRunner(
     refused: refused.promise,
     handOver(address, socket, said) {
       if (address !== door || !child?.connected) return false;
-      const message: HandedOver = { type: 'connection', said: said().toString('base64') };
+      const message: SocketHandOff = { type: 'connection', bytesRead: said().toString('base64') };
       // Node would ask the runner for this socket's end when the server closes, and wait for ever
       // for one that has died (Server.close, with no worker left)
       Object.assign(socket, { server: undefined });

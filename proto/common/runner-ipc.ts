@@ -1,34 +1,34 @@
 /**
- * What `tabern serve` and the runner that is its child say to each other: connections that the
- * gateway has accepted go over whole, so that no process stands between a client and its session;
- * and the runner's metrics come back when they are asked for.
+ * IPC between `tabern serve` and the runner that is its child process. Sockets that the gateway
+ * accepted are passed to the runner, so that no process stands between a client and its session.
+ * The runner's metrics are returned on request.
  */
 import type { Samples } from './metrics.ts';
 
-/** The runner's first word: the door that connections may be handed over to. */
-export type DoorOpened = { type: 'door'; address: string };
+/** The runner's first message: the address of the session server, which takes sockets. */
+export type SessionServerOpened = { type: 'session-server'; address: string };
 
-/** Goes with a socket. */
-export type HandedOver = {
+/** Sent with a socket. */
+export type SocketHandOff = {
   type: 'connection';
-  /** Base64 of what is to be read before anything that the socket still gives. */
-  said: string;
+  /** Base64 of the bytes that the gateway has read from the socket already. */
+  bytesRead: string;
 };
 
-export function isDoorOpened(message: unknown): message is DoorOpened {
-  const { type, address } = Object(message) as Partial<DoorOpened>;
-  return type === 'door' && typeof address === 'string';
+export function isSessionServerOpened(message: unknown): message is SessionServerOpened {
+  const { type, address } = Object(message) as Partial<SessionServerOpened>;
+  return type === 'session-server' && typeof address === 'string';
 }
 
-export function isHandedOver(message: unknown): message is HandedOver {
-  const { type, said } = Object(message) as Partial<HandedOver>;
+export function isSocketHandOff(message: unknown): message is SocketHandOff {
+  const { type, bytesRead: said } = Object(message) as Partial<SocketHandOff>;
   return type === 'connection' && typeof said === 'string';
 }
 
-/** Asks the runner for its metrics. */
+/** Requests the runner's metrics. */
 export type MetricsAsked = { type: 'metrics' };
 
-/** Its answer. */
+/** The response. */
 export type MetricsTold = { type: 'metrics'; samples: Samples };
 
 export function isMetricsAsked(message: unknown): message is MetricsAsked {

@@ -3,14 +3,19 @@
  * reach. An upgrade with the signing key of a session that this host has now goes to that session's
  * relay; everything else is refused.
  */
-import { type Keyed, openKeyed, type Serves } from '../sessions/server/keyed-server.ts';
+import {
+  type KeyAuthenticatedServer,
+  openKeyAuthenticatedServer,
+  type UpgradeHandler,
+} from '../sessions/server/key-authenticated-server.ts';
 
-export type Broker = Pick<Keyed<Serves>, 'admit' | 'serve'> & AsyncDisposable;
+export type Broker = Pick<KeyAuthenticatedServer<UpgradeHandler>, 'register' | 'serve'> &
+  AsyncDisposable;
 
 export function openBroker(socketPath: string): Promise<Broker> {
-  return openKeyed<Serves>(socketPath, {
+  return openKeyAuthenticatedServer<UpgradeHandler>(socketPath, {
     upgrade: (relay, { request, socket, head }) => relay.serve(request, socket, head),
     answer: () => false,
-    stranger: { statusCode: 401, message: 'This key opens no session here.' },
+    unauthorized: { statusCode: 401, message: 'This key opens no session here.' },
   });
 }

@@ -7,7 +7,7 @@ import { steadyClock } from '../../proto/common/steady-clock.ts';
 import { hashOf } from '../common/blob-cache.ts';
 import { type LogLine, NO_REGISTRY } from '../host/messages.ts';
 import { limitWork, type WorkLimits } from '../jail/cpu-limit.ts';
-import type { Serves } from '../sessions/server/keyed-server.ts';
+import type { UpgradeHandler } from '../sessions/server/key-authenticated-server.ts';
 import type { Bundle } from './bundle-cache.ts';
 import type { Failure, RunOutcome } from './host-connection.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
@@ -33,7 +33,7 @@ export type Invoke = {
   signingKey: string;
   region: string;
   /** The session's. */
-  relay: Serves;
+  relay: UpgradeHandler;
   onLines(lines: LogLine[]): void;
   /** Ends the run: ctx.signal aborts, the thread ends soon after, the process at last. */
   signal: AbortSignal;
@@ -73,7 +73,7 @@ export function openHosts(options: HostsOptions): Hosts {
         throw error;
       });
       if (host === undefined) return { type: 'aborted' };
-      using _admitted = host.broker.admit(invoke.signingKey, invoke.relay);
+      using _registered = host.broker.register(invoke.signingKey, invoke.relay);
       try {
         const connectUrl = host.connectUrl(invoke.signingKey);
         const outcome = await host.run(

@@ -20,7 +20,7 @@ import { patience, tellOutcome } from '../leases/report-outcome.ts';
 import { type ComponentDeps, componentsOf } from '../sessions/components.ts';
 import { openContext } from '../sessions/context.ts';
 import type { Recordings } from '../sessions/recording/uploader.ts';
-import type { Door } from '../sessions/server/session-server.ts';
+import type { SessionServer } from '../sessions/server/session-server.ts';
 import { type Chromes, openSession, type Session } from '../sessions/session.ts';
 import type { Bundles } from './bundle-cache.ts';
 import type { Hosts } from './hosts.ts';
@@ -50,7 +50,7 @@ export type InvocationDeps = {
   engine: ComponentDeps['engine'];
   browsers: ComponentDeps['browsers'];
   hosts: Pick<Hosts, 'invoke'>;
-  door: Pick<Door, 'admit'>;
+  server: Pick<SessionServer, 'register'>;
   /** Where contexts are unpacked. */
   runDir: string;
   /** Absent: nothing is recorded. */
@@ -141,7 +141,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
     const bundle = step('bundle', () => deps.bundles.get({ blobId, sha256 }, signal));
     const [opened, found] = await Promise.all([opening, bundle, deps.acknowledged]);
     signal.throwIfAborted();
-    using _admitted = deps.door.admit(work.signingKey, opened);
+    using _registered = deps.server.register(work.signingKey, opened);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
     const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
     hasBegun = true;

@@ -1,5 +1,5 @@
 /**
- * One leased session -> one end. Its Chrome is started, its door opened, core told that it runs; it
+ * One leased session -> one end. Its Chrome is started, its server opened, core told that it runs; it
  * is held until lifetime.ts says how it ends. Then, whatever happened, its clients are told,
  * its parts and its Chrome end, its context is saved when somebody was there, and core is told
  * once.
@@ -21,7 +21,7 @@ import { type ComponentDeps, componentsOf } from './components.ts';
 import { openContext } from './context.ts';
 import { type End, type Lifetime, openLifetime, type SessionTimes } from './lifetime.ts';
 import type { Recordings } from './recording/uploader.ts';
-import type { Door } from './server/session-server.ts';
+import type { SessionServer } from './server/session-server.ts';
 import { type Chromes, openSession, type Session } from './session.ts';
 
 export type SessionDeps = {
@@ -30,7 +30,7 @@ export type SessionDeps = {
   chromes: Chromes;
   engine: ComponentDeps['engine'];
   browsers: ComponentDeps['browsers'];
-  door: Pick<Door, 'admit'>;
+  server: Pick<SessionServer, 'register'>;
   /** Where contexts are unpacked. */
   runDir: string;
   /** Absent: nothing is recorded. */
@@ -121,7 +121,7 @@ async function open(work: SessionWork, life: Lifetime, deps: WorkDeps): Promise<
 async function hold(
   session: Session,
   { signingKey, timeoutMs }: SessionWork,
-  { life, door, clients, call, leaseId, now }: WorkDeps & { life: Lifetime },
+  { life, server, clients, call, leaseId, now }: WorkDeps & { life: Lifetime },
 ): Promise<End | undefined> {
   const { view, startedAt: startMs } = session;
   const watched =
@@ -131,7 +131,10 @@ async function hold(
       view(...upgrade);
     });
   // before core knows that it runs: a client may be there the moment it does
-  using _admitted = door.admit(signingKey, { ...session, ...(watched && { view: watched }) });
+  using _registered = server.register(signingKey, {
+    ...session,
+    ...(watched && { view: watched }),
+  });
   const request = { leaseId, startMs };
   const options = { ...call, signal: life.done };
   const { accepted } = await retried(() => clients.runners.startSession(request, options));

@@ -36,8 +36,8 @@ const logs = sessionLogs({
 });
 const part = process.argv[2] === 'logs' ? await logs.open(chrome) : undefined;
 const relay = openRelay(chrome, { log, recorder: part?.recorder });
-const door = createServer().on('upgrade', relay.serve);
-process.send?.({ url: `ws://127.0.0.1:${await listen(door)}/` });
+const relayServer = createServer().on('upgrade', relay.serve);
+process.send?.({ url: `ws://127.0.0.1:${await listen(relayServer)}/` });
 
 // what it used so far, and what the log has
 process.on('message', () => {

@@ -105,7 +105,7 @@ function wishes(
   { url = '/' }: IncomingMessage,
   now: number,
 ): { isReadOnly: boolean; lastsMs: number } {
-  const query = URL.parse(url, 'ws://door')?.searchParams;
+  const query = URL.parse(url, 'ws://host')?.searchParams;
   const until = Number(query?.get('until') ?? Number.POSITIVE_INFINITY);
   const lastsMs = Number.isNaN(until) ? 0 : Math.max(0, until - now);
   return { isReadOnly: query?.get('readonly') === 'true', lastsMs };

@@ -8,7 +8,7 @@ import { followRevocations } from './revocations.ts';
 type Options = Parameters<typeof followReleases>[0] & Parameters<typeof followRevocations>[0];
 
 /** Settles when the signal aborts, or when this instance is superseded. */
-export async function followNews(options: Options): Promise<void> {
+export async function followNotifications(options: Options): Promise<void> {
   await Promise.all([followReleases(options), followRevocations(options)]);
 }
 

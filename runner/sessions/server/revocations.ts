@@ -1,5 +1,5 @@
 /**
- * API keys that were revoked: what they opened is closed, at this runner's door, where every
+ * API keys that were revoked: what they opened is closed, at this runner's server, where every
  * connection to a session ends whichever way it came. Core says which; it refuses new connections
  * by itself.
  */
@@ -14,7 +14,7 @@ const REASON = 'the API key was revoked';
 
 export type Revocations = {
   /** False for a key that was revoked; else the connection is closed when that happens. */
-  admit(keyId: string, socket: Socket): boolean;
+  track(keyId: string, socket: Socket): boolean;
   /** All that are revoked; once revoked, for ever. */
   revoke(keyIds: readonly string[]): void;
 };
@@ -23,7 +23,7 @@ export function openRevocations(): Revocations {
   const open = new Map<string, Set<Socket>>();
   const revoked = new Set<string>();
   return {
-    admit(keyId, socket) {
+    track(keyId, socket) {
       if (revoked.has(keyId)) return false;
       const sockets = open.get(keyId) ?? new Set();
       open.set(keyId, sockets.add(socket));
@@ -46,15 +46,15 @@ export function openRevocations(): Revocations {
 export async function followRevocations(
   options: Following & {
     clients: Pick<Clients, 'runners'>;
-    door: Pick<Revocations, 'revoke'>;
+    server: Pick<Revocations, 'revoke'>;
   },
 ): Promise<void> {
-  const { clients, door } = options;
+  const { clients, server } = options;
   let knownKeyIds: string[] = [];
   await follow('revocations', options, async (within) => {
     const request = { knownKeyIds, waitMs: WAIT_MS };
     ({ keyIds: knownKeyIds } = await clients.runners.awaitRevocations(request, within));
-    door.revoke(knownKeyIds);
+    server.revoke(knownKeyIds);
   });
 }
 

@@ -21,12 +21,17 @@ import type { Chrome } from '../../browser/launch.ts';
 import { answerRefusal, refuse } from '../refusal.ts';
 import type { PutUpload, ServeView } from '../session.ts';
 import { discoveryOf } from './discovery.ts';
-import { type Exchange, openKeyed, type Serves, type Upgrade } from './keyed-server.ts';
+import {
+  type Exchange,
+  openKeyAuthenticatedServer,
+  type Upgrade,
+  type UpgradeHandler,
+} from './key-authenticated-server.ts';
 import { openRevocations, type Revocations } from './revocations.ts';
 
 /** As much of a session as the door uses. */
-export type Admitted = {
-  relay: Serves;
+export type RegisteredSession = {
+  relay: UpgradeHandler;
   chrome: Pick<Chrome, 'pipe'>;
   view?: ServeView;
   putUpload?: PutUpload;
@@ -43,43 +48,44 @@ export type Target = {
   active: boolean;
 };
 
-export type Door = AsyncDisposable & {
+export type SessionServer = AsyncDisposable & {
   /** What gateways dial: unix:<path> or host:port. */
   address: string;
   /** Lets in to this session by this key until it is disposed. */
-  admit(signingKey: string, session: Admitted): Disposable;
+  register(signingKey: string, session: RegisteredSession): Disposable;
   /** Until it is disposed, who comes with this key waits for its session to be admitted. */
-  expect(signingKey: string): Disposable;
+  reserve(signingKey: string): Disposable;
   /** Serves a connection that a gateway on this machine has accepted and handed over. */
   serve(socket: Socket): void;
   /** Closes what these API keys opened. */
   revoke: Revocations['revoke'];
 };
 
-export async function openDoor(options: {
+export async function openSessionServer(options: {
   /** Path of the socket file, or where to listen on a network. */
   where: string | { host: string; port: number };
   log: Log;
-}): Promise<Door> {
+}): Promise<SessionServer> {
   const { where, log } = options;
   const revocations = openRevocations();
-  const { admit, expect, serve, ...server } = await openKeyed<Admitted>(where, {
-    upgrade(session, upgrade) {
-      const keyId = upgrade.url.searchParams.get('apiKeyId');
-      const isGood = keyId === null || revocations.admit(keyId, upgrade.socket);
-      if (isGood) welcome(session, upgrade);
-      else refuse(upgrade.socket, 401, 'Invalid signing key.');
-    },
-    answer: (session, exchange) => answer(session, exchange, log),
-    version,
-    // a gateway has asked core just now: the session has ended since
-    stranger: { statusCode: 410, message: 'The session has ended.' },
-  });
+  const { register, reserve, serve, ...server } =
+    await openKeyAuthenticatedServer<RegisteredSession>(where, {
+      upgrade(session, upgrade) {
+        const keyId = upgrade.url.searchParams.get('apiKeyId');
+        const isGood = keyId === null || revocations.track(keyId, upgrade.socket);
+        if (isGood) serveUpgrade(session, upgrade);
+        else refuse(upgrade.socket, 401, 'Invalid signing key.');
+      },
+      answer: (session, exchange) => answer(session, exchange, log),
+      version,
+      // a gateway has asked core just now: the session has ended since
+      unauthorized: { statusCode: 410, message: 'The session has ended.' },
+    });
   if (typeof where === 'string') await chmod(where, 0o600);
   return {
     address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
-    admit,
-    expect,
+    register,
+    reserve,
     serve,
     revoke: revocations.revoke,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
@@ -90,7 +96,10 @@ function addressOf({ host, port }: { host: string; port: number }): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgrade): void {
+function serveUpgrade(
+  { relay, view }: RegisteredSession,
+  { request, socket, head, url }: Upgrade,
+): void {
   const { pathname, searchParams } = url;
   const [, target] = /^\/devtools\/page\/([\w-]+)$/.exec(pathname) ?? [];
   if (target !== undefined) relay.serve(request, socket, head, target);
@@ -100,7 +109,11 @@ function welcome({ relay, view }: Admitted, { request, socket, head, url }: Upgr
   } else refuse(socket, 404, 'There is no such route.');
 }
 
-function answer(session: Admitted, { request, response, url }: Exchange, log: Log): boolean {
+function answer(
+  session: RegisteredSession,
+  { request, response, url }: Exchange,
+  log: Log,
+): boolean {
   const { putUpload } = session;
   const act = routeOf();
   if (act === undefined) return false;
@@ -123,7 +136,7 @@ function answer(session: Admitted, { request, response, url }: Exchange, log: Lo
 type Version = { product: string; protocolVersion: string; userAgent: string; jsVersion: string };
 
 /** As Chrome tells it where it listens itself. */
-async function version({ chrome }: Admitted): Promise<Record<string, string>> {
+async function version({ chrome }: RegisteredSession): Promise<Record<string, string>> {
   const said = (await chrome.pipe.call('Browser.getVersion')) as Version;
   return {
     Browser: said.product,
@@ -133,7 +146,7 @@ async function version({ chrome }: Admitted): Promise<Record<string, string>> {
   };
 }
 
-async function targets({ chrome }: Admitted): Promise<Target[]> {
+async function targets({ chrome }: RegisteredSession): Promise<Target[]> {
   const pages = await openPages(chrome);
   await pages.refresh();
   return pages.open().map(({ targetId: id, url, title }) => {
@@ -158,7 +171,7 @@ async function upload(
 
 function fail(response: ServerResponse, error: unknown, log: Log): void {
   const fault = asFault(error);
-  if (fault !== error) log.error({ err: error }, 'the door could not answer');
+  if (fault !== error) log.error({ err: error }, 'a request to the session server failed');
   answerRefusal(response, fault.row.http, fault.message);
 }
 

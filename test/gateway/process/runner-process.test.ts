@@ -91,14 +91,14 @@ test('where spans are made it gets what makes them, and where they go', () => {
   assert.equal(forTracing({}, []), { words: [], env: {} });
 });
 
-/** Says where its door is; answers what is handed over with what was said first, then dies. */
-const DOOR = `process.send({ type: 'door', address: 'unix:/door' });
-  process.on('message', ({ said }, socket) => {
-    socket.end('taken: ' + Buffer.from(said, 'base64'), () => process.kill(process.pid, 'SIGKILL'));
+/** A fake runner: reports an address, returns the bytes that came with a socket, then exits. */
+const RUNNER = `process.send({ type: 'session-server', address: 'unix:/server' });
+  process.on('message', ({ bytesRead }, socket) => {
+    socket.end('taken: ' + Buffer.from(bytesRead, 'base64'), () => process.kill(process.pid, 'SIGKILL'));
   });`;
 
-test('a connection goes to the runner that has the door, and to no other', async () => {
-  await using kept = await keep(DOOR);
+test('a connection goes to the runner that has that address, and to no other', async () => {
+  await using kept = await keep(RUNNER);
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -107,7 +107,7 @@ test('a connection goes to the runner that has the door, and to no other', async
   const [socket] = (await once(server, 'connection')) as [Socket];
   const said = () => Buffer.from('first');
   assert.not.ok(kept.runner.handOver('unix:/other', socket, said));
-  await until(() => kept.runner.handOver('unix:/door', socket, said));
+  await until(() => kept.runner.handOver('unix:/server', socket, said));
   let text = '';
   for await (const part of client) text += part;
   assert.is(text, 'taken: first');

@@ -54,8 +54,8 @@ export async function openLab(
   const runDir = mkdtempSync(join(tmpdir(), 'tabern-lab-'));
   const chrome = await launchOne({ runDir, ...options });
   const relay = openRelay(chrome, { log, recorder: options.recorder });
-  const door = createServer();
-  door.on('upgrade', relay.serve);
+  const relayServer = createServer();
+  relayServer.on('upgrade', relay.serve);
   const asked: string[] = [];
   const site = createServer(answer(asked));
   const sockets = new WebSocketServer({ server: site });
@@ -63,19 +63,19 @@ export async function openLab(
     asked.push(`ws ${request.url}`);
     socket.send('hello');
   });
-  const [doorPort, sitePort] = await Promise.all([listen(door), listen(site)]);
+  const [relayPort, sitePort] = await Promise.all([listen(relayServer), listen(site)]);
   return {
     chrome,
     relay,
     runDir,
     asked,
-    connectUrl: `ws://127.0.0.1:${doorPort}/`,
+    connectUrl: `ws://127.0.0.1:${relayPort}/`,
     siteUrl: `http://127.0.0.1:${sitePort}`,
     async [Symbol.asyncDispose]() {
       relay.close(1001, 'the test is over');
       await chrome.close();
       for (const socket of sockets.clients) socket.terminate();
-      for (const server of [door, site]) {
+      for (const server of [relayServer, site]) {
         server.close();
         server.closeAllConnections();
       }

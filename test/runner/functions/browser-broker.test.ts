@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Broker, openBroker } from '../../../runner/functions/browser-broker.ts';
-import type { Serves } from '../../../runner/sessions/server/keyed-server.ts';
+import type { UpgradeHandler } from '../../../runner/sessions/server/key-authenticated-server.ts';
 
 const test = suite('runner/functions/browser-broker');
 type Scene = AsyncDisposable & { broker: Broker; socketPath: string };
@@ -30,7 +30,7 @@ async function open(): Promise<Scene> {
   };
 }
 
-function relay(name: string, served: string[]): Serves {
+function relay(name: string, served: string[]): UpgradeHandler {
   return {
     serve(_request, socket) {
       served.push(name);
@@ -60,8 +60,8 @@ async function get(socketPath: string, path: string, method = 'GET') {
 test('a key opens the relay of its own session only', async () => {
   await using scene = await open();
   const served: string[] = [];
-  scene.broker.admit('key-a', relay('a', served));
-  scene.broker.admit('key-b', relay('b', served));
+  scene.broker.register('key-a', relay('a', served));
+  scene.broker.register('key-b', relay('b', served));
   assert.match(await upgrade(scene.socketPath, '/?signingKey=key-b'), / 101 /);
   assert.match(await upgrade(scene.socketPath, '/devtools/browser/x?signingKey=key-a'), / 101 /);
   assert.equal(served, ['b', 'a']);
@@ -70,7 +70,7 @@ test('a key opens the relay of its own session only', async () => {
 test('no key, a wrong key, and a key of an ended session open nothing', async () => {
   await using scene = await open();
   const served: string[] = [];
-  const ended = scene.broker.admit('key-a', relay('a', served));
+  const ended = scene.broker.register('key-a', relay('a', served));
   for (const path of ['/', '/?signingKey=', '/?signingKey=key', '/?signingKey=key-a%00', '//']) {
     assert.match(await upgrade(scene.socketPath, path), / 401 /, path);
   }
@@ -81,7 +81,7 @@ test('no key, a wrong key, and a key of an ended session open nothing', async ()
 
 test('/json/version names the WebSocket address to those who have the key', async () => {
   await using scene = await open();
-  scene.broker.admit('key-a', relay('a', []));
+  scene.broker.register('key-a', relay('a', []));
   const { status, body } = await get(scene.socketPath, '/json/version/?signingKey=key-a');
   assert.is(status, 200);
   const { webSocketDebuggerUrl } = JSON.parse(body);
@@ -92,7 +92,7 @@ test('/json/version names the WebSocket address to those who have the key', asyn
 
 test('every other path and method is 404 with a key, and 401 without', async () => {
   await using scene = await open();
-  scene.broker.admit('key-a', relay('a', []));
+  scene.broker.register('key-a', relay('a', []));
   for (const path of [
     '/json?signingKey=key-a',
     '/json/new?signingKey=key-a',

@@ -74,8 +74,8 @@ export async function run(scene: Scene) {
     },
     log: openLog({ role: 'test', level: 'silent' }),
     now: () => 7,
-    door: {
-      admit(signingKey) {
+    server: {
+      register(signingKey) {
         acts.push(`${signingKey} in`);
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },

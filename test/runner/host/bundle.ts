@@ -13,7 +13,7 @@ import { node, type Runtime } from '../../../runner/functions/runtime.ts';
 import type { LogLine } from '../../../runner/host/messages.ts';
 import type { Jail } from '../../../runner/jail/jail.ts';
 import { openJail } from '../../../runner/jail/open.ts';
-import type { Serves } from '../../../runner/sessions/server/keyed-server.ts';
+import type { UpgradeHandler } from '../../../runner/sessions/server/key-authenticated-server.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });
 
@@ -41,7 +41,7 @@ export type RunOptions = {
   name?: string;
 };
 
-const NOWHERE: Serves = { serve: () => {} };
+const NOWHERE: UpgradeHandler = { serve: () => {} };
 type Sandbox = Parameters<typeof openJail>[0]['sandbox'];
 let count = 0;
 
@@ -58,7 +58,7 @@ export type YardOptions = {
   isolation?: 'warm' | 'fresh';
   runtime?: Runtime;
   /** Where connections to a browser end; nowhere when absent. */
-  relay?: Serves;
+  relay?: UpgradeHandler;
   memoryMaxBytes?: number;
 };
 

@@ -1,4 +1,4 @@
-/** The life of a session with a real Chrome, its clients coming by the door. */
+/** The life of a session with a real Chrome, its clients coming by the server. */
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { askDoor } from '../../../gateway/sessions/runner-client.ts';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { runSession } from '../../../runner/sessions/run-session.ts';
-import { openDoor, type Target } from '../../../runner/sessions/server/session-server.ts';
+import { openSessionServer, type Target } from '../../../runner/sessions/server/session-server.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
@@ -56,8 +56,8 @@ function core() {
 async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted) {
   await using cleanup = new AsyncDisposableStack();
   const dir = cleanup.use(tempDirectory());
-  const socketPath = join(dir.path, 'door.sock');
-  const door = cleanup.use(await openDoor({ where: socketPath, log }));
+  const socketPath = join(dir.path, 'server.sock');
+  const server = cleanup.use(await openSessionServer({ where: socketPath, log }));
   const chrome = await launchOne({ runDir: dir.path, allow: [] });
   const { told, started, runners } = core();
   const released = new AbortController();
@@ -68,7 +68,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
     ...BROWSERS,
     call: {},
     chromes: { take: async () => chrome },
-    door,
+    server,
     runDir: dir.path,
     log,
     now: Date.now,
@@ -83,7 +83,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
   const kept = cleanup.move();
   return {
     chrome,
-    door,
+    server,
     socketPath,
     release: () => released.abort(),
     connect: () => connect(`ws+unix:${socketPath}:/connect?signingKey=key`),
@@ -128,7 +128,7 @@ async function refusal(url: string): Promise<number> {
   return response.statusCode;
 }
 
-test('two clients at once; the last that leaves ends it, and its door is shut', async () => {
+test('two clients at once; the last that leaves ends it, and its server is shut', async () => {
   await using scene = await open({ graceMs: 20 });
   const [one, other] = [await scene.connect(), await scene.connect()];
   one.close();
@@ -177,7 +177,7 @@ test('a silent connection is ended; with keepAlive the session goes on', async (
   assert.is((await left.ended())?.reason, 'its last client has left');
 });
 
-test('the door tells the open pages, and which of them is the active one', async () => {
+test('the server tells the open pages, and which of them is the active one', async () => {
   await using scene = await open({ keepAlive: true });
   const client = await scene.connect();
   const place = { address: `unix:${scene.socketPath}`, signingKey: 'key' };
@@ -203,7 +203,7 @@ test('the door tells the open pages, and which of them is the active one', async
   assert.is(fault.reason, 'SESSION_ENDED');
 });
 
-test('the door is its owner’s alone, and opens nothing to another key or path', async () => {
+test('the server is its owner’s alone, and opens nothing to another key or path', async () => {
   await using scene = await open({ keepAlive: true });
   const { socketPath } = scene;
   assert.is(statSync(socketPath).mode & 0o777, 0o600);

@@ -80,8 +80,8 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
     call: {},
     ...BROWSERS,
     chromes: { take: (_wanted, signal) => take?.(signal) ?? Promise.resolve(chrome) },
-    door: {
-      admit(signingKey) {
+    server: {
+      register(signingKey) {
         acts.push(`${signingKey} in`);
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },

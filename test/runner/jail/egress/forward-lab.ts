@@ -44,20 +44,20 @@ export async function openLab(
           answer(from, to);
         });
   site.on('connection', (socket: Socket) => taken.push(socket));
-  const door = createTcp(egress.handle);
-  const [sitePort, doorPort] = await Promise.all([portOf(site), portOf(door)]);
+  const server = createTcp(egress.handle);
+  const [sitePort, serverPort] = await Promise.all([portOf(site), portOf(server)]);
   return {
     site: `http://127.0.0.1:${sitePort}`,
     host: `127.0.0.1:${sitePort}`,
     asked,
     taken,
     egress,
-    client: async () => await Client.open(doorPort),
-    connections: promisify(door.getConnections.bind(door)),
+    client: async () => await Client.open(serverPort),
+    connections: promisify(server.getConnections.bind(server)),
     async [Symbol.asyncDispose]() {
       egress.close();
       for (const socket of taken) socket.destroy();
-      door.close();
+      server.close();
       site.close();
     },
   };

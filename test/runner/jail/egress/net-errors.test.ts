@@ -63,19 +63,19 @@ for (let at = 0; at < count; at += 1) ask();
 const TIMED_OUT = { code: 502, why: 'far.test does not answer', error: 'CONNECTION_TIMED_OUT' };
 
 /** A server that refuses connections as a browser's egress does, with the longest answer. */
-async function openDoor() {
+async function openServer() {
   const way = { isBrowser: true } as Aim;
-  const door = createServer((socket) => {
+  const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     refuse(way, socket, TIMED_OUT as Refusal);
   });
-  door.listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  return { door, port: (door.address() as AddressInfo).port };
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, port: (server.address() as AddressInfo).port };
 }
 
 test('a flood of refused connections leaves a second tenant its turns', async () => {
-  const { door, port } = await openDoor();
+  const { server, port } = await openServer();
   const echo = createServer((socket) => void socket.pipe(socket)).listen(0, '127.0.0.1');
   await once(echo, 'listening');
   const flood = new Worker(FLOOD, { eval: true, workerData: { port, count: 50 } });
@@ -99,7 +99,7 @@ test('a flood of refused connections leaves a second tenant its turns', async ()
   const slowest = Math.max(...trips);
   await flood.terminate();
   tenant.destroy();
-  for (const server of [door, echo]) server.close();
+  for (const open of [server, echo]) open.close();
   if (process.env['COST']) {
     const p99 = trips.sort((a, b) => a - b)[Math.floor(trips.length * 0.99)];
     console.log({ cpuUs, slowest, p99, answers });

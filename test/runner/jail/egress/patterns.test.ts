@@ -68,15 +68,15 @@ patterns('a pattern that is too slow ends its connection with a warning, as no e
     resolve: async () => [],
   });
   egress.steer({ routes: [{ pattern }] });
-  const door = createServer(egress.handle).listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  const client = connect((door.address() as AddressInfo).port, '127.0.0.1');
+  const server = createServer(egress.handle).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
   client.on('error', () => undefined).write(`CONNECT ${hostOf(2)}:443 HTTP/1.1\r\n\r\n`);
   client.resume();
   await once(client, 'close');
   await until(() => logged.length > 0);
   assert.equal(logged, [['warn', 'a domainPattern of a session took too much CPU time']]);
-  door.close();
+  server.close();
 });
 
 patterns.run();

@@ -23,12 +23,12 @@ async function openLab(allow: string[], names: Record<string, string[]> = {}) {
     resolve: async (name) => names[name] ?? [],
   });
   const site = createServer((_, to) => void to.end('site'));
-  const door = createTcp(egress.handle);
+  const server = createTcp(egress.handle);
   const listen = async (server: ReturnType<typeof createTcp>): Promise<number> => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return (server.address() as AddressInfo).port;
   };
-  const [sitePort, port] = [await listen(site), await listen(door)];
+  const [sitePort, port] = [await listen(site), await listen(server)];
   return {
     egress,
     sitePort,
@@ -62,7 +62,7 @@ async function openLab(allow: string[], names: Record<string, string[]> = {}) {
       }),
     async [Symbol.asyncDispose]() {
       egress.close();
-      door.close();
+      server.close();
       site.close();
       site.closeAllConnections();
     },

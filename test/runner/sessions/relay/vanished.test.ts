@@ -81,18 +81,18 @@ async function openFar(port: number): Promise<AsyncDisposable & { port: number }
     from.on('data', (bytes) => setTimeout(() => to.write(bytes), FAR_MS));
     from.on('close', () => setTimeout(() => to.end(), FAR_MS));
   };
-  const door = createTcpServer((near) => {
+  const server = createTcpServer((near) => {
     const far = connect(port, '127.0.0.1');
     late(near, far);
     late(far, near);
   });
-  door.listen(0, '127.0.0.1');
-  await once(door, 'listening');
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
   return {
-    port: (door.address() as AddressInfo).port,
+    port: (server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
-      door.close();
+      server.close();
     },
   };
 }

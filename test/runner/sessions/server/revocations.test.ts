@@ -1,4 +1,4 @@
-/** Connections at the door end with their API key, and others do not. */
+/** Connections at the server end with their API key, and others do not. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -7,7 +7,10 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { openLog } from '../../../../proto/common/log.ts';
 import type { Clients } from '../../../../proto/rpc/services.ts';
 import { followRevocations } from '../../../../runner/sessions/server/revocations.ts';
-import { type Admitted, openDoor } from '../../../../runner/sessions/server/session-server.ts';
+import {
+  openSessionServer,
+  type RegisteredSession,
+} from '../../../../runner/sessions/server/session-server.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 const test = suite('runner/sessions/server/revocations');
@@ -16,15 +19,17 @@ const log = openLog({ role: 'test', level: 'silent' });
 async function open() {
   await using cleanup = new AsyncDisposableStack();
   const dir = cleanup.use(tempDirectory());
-  const path = join(dir.path, 'door.sock');
-  const door = cleanup.use(await openDoor({ where: path, log }));
+  const path = join(dir.path, 'server.sock');
+  const server = cleanup.use(await openSessionServer({ where: path, log }));
   const sockets = new WebSocketServer({ noServer: true });
-  const serve: Admitted['relay']['serve'] = (request, socket, head) =>
+  const serve: RegisteredSession['relay']['serve'] = (request, socket, head) =>
     sockets.handleUpgrade(request, socket, head, (one) => one.on('message', (m) => one.send(m)));
-  cleanup.use(door.admit('key', { relay: { serve }, chrome: {} as Admitted['chrome'] }));
+  cleanup.use(
+    server.register('key', { relay: { serve }, chrome: {} as RegisteredSession['chrome'] }),
+  );
   const kept = cleanup.move();
   return {
-    door,
+    server,
     connect(apiKeyId?: string) {
       const query = apiKeyId === undefined ? '' : `&apiKeyId=${apiKeyId}`;
       return new WebSocket(`ws+unix:${path}:/connect?signingKey=key${query}`);
@@ -38,7 +43,7 @@ test('a revoked key closes what it opened, with 1008, and opens nothing more', a
   const [theirs, own, none] = [scene.connect('a'), scene.connect('b'), scene.connect()];
   await Promise.all([theirs, own, none].map((one) => once(one, 'open')));
   const closed = once(theirs, 'close');
-  scene.door.revoke(['a', 'unknown']);
+  scene.server.revoke(['a', 'unknown']);
   const [code, reason] = await closed;
   assert.equal([code, String(reason)], [1008, 'the API key was revoked']);
   for (const one of [own, none]) {
@@ -58,7 +63,7 @@ test('a client that does not close is cut', async () => {
   await once(client, 'open');
   client.pause();
   const cut = once(client, 'close');
-  scene.door.revoke(['a']);
+  scene.server.revoke(['a']);
   setImmediate(() => client.resume());
   await cut;
 });
@@ -80,7 +85,7 @@ test('what core tells is revoked, and named in the next question', async () => {
     call: {},
     log,
     signal: over.signal,
-    door: { revoke: (keyIds) => void revoked.push([...keyIds]) },
+    server: { revoke: (keyIds) => void revoked.push([...keyIds]) },
   });
   assert.equal(asked, [[], ['a'], ['a', 'b']]);
   assert.equal(revoked, answers);

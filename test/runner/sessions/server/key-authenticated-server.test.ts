@@ -1,4 +1,4 @@
-/** Who comes with the key of a session that is expected waits; any other is refused at once. */
+/** Who comes with the key of a session that is reserved waits; any other is refused at once. */
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect } from 'node:net';
@@ -6,27 +6,33 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Keyed, openKeyed } from '../../../../runner/sessions/server/keyed-server.ts';
+import {
+  type KeyAuthenticatedServer,
+  openKeyAuthenticatedServer,
+} from '../../../../runner/sessions/server/key-authenticated-server.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
-const test = suite('runner/sessions/server/keyed-server');
+const test = suite('runner/sessions/server/key-authenticated-server');
 
-type Scene = AsyncDisposable & { keyed: Keyed<string>; come(key: string): Promise<string> };
+type Scene = AsyncDisposable & {
+  server: KeyAuthenticatedServer<string>;
+  come(key: string): Promise<string>;
+};
 
 async function open(): Promise<Scene> {
   await using cleanup = new AsyncDisposableStack();
   const dir = cleanup.use(tempDirectory());
-  const path = join(dir.path, 'door.sock');
-  const keyed = cleanup.use(
-    await openKeyed<string>(path, {
-      upgrade: (admitted, { socket }) => void socket.end(`welcome to ${admitted}`),
+  const path = join(dir.path, 'server.sock');
+  const server = cleanup.use(
+    await openKeyAuthenticatedServer<string>(path, {
+      upgrade: (registered, { socket }) => void socket.end(`welcome to ${registered}`),
       answer: () => false,
-      stranger: { statusCode: 410, message: 'gone' },
+      unauthorized: { statusCode: 410, message: 'gone' },
     }),
   );
   const kept = cleanup.move();
   return {
-    keyed,
+    server,
     async come(key) {
       const socket = connect(path);
       const upgrade = 'Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket';
@@ -39,58 +45,61 @@ async function open(): Promise<Scene> {
   };
 }
 
-test('an expected session is waited for until it is admitted', async () => {
+test('an reserved session is waited for until it is admitted', async () => {
   await using scene = await open();
-  const expected = scene.keyed.expect('a');
+  const reserved = scene.server.reserve('a');
   const coming = scene.come('a');
   assert.is(await scene.come('b'), 'HTTP/1.1 410 Gone'); // later, and answered before
-  scene.keyed.admit('a', 'a');
+  scene.server.register('a', 'a');
   assert.is(await coming, 'welcome to a');
   assert.is(await scene.come('a'), 'welcome to a');
-  expected[Symbol.dispose]();
+  reserved[Symbol.dispose]();
   assert.is(await scene.come('a'), 'welcome to a');
 });
 
 test('the version is what the browser says, and its address comes in any case', async () => {
   await using dir = tempDirectory();
-  const socketPath = join(dir.path, 'door.sock');
-  await using keyed = await openKeyed<Record<string, string> | Error>(socketPath, {
-    upgrade: (_, { socket }) => void socket.end(),
-    answer: () => false,
-    async version(admitted) {
-      if (admitted instanceof Error) throw admitted;
-      return admitted;
+  const socketPath = join(dir.path, 'server.sock');
+  await using server = await openKeyAuthenticatedServer<Record<string, string> | Error>(
+    socketPath,
+    {
+      upgrade: (_, { socket }) => void socket.end(),
+      answer: () => false,
+      async version(registered) {
+        if (registered instanceof Error) throw registered;
+        return registered;
+      },
+      unauthorized: { statusCode: 410, message: 'gone' },
     },
-    stranger: { statusCode: 410, message: 'gone' },
-  });
-  using _well = keyed.admit('well', { Browser: 'Chrome/1.2', 'User-Agent': 'Mozilla' });
-  using _ending = keyed.admit('ending', new Error('the browser has ended'));
+  );
+  using _well = server.register('well', { Browser: 'Chrome/1.2', 'User-Agent': 'Mozilla' });
+  using _ending = server.register('ending', new Error('the browser has ended'));
   const told = async (key: string, slash = '') => {
     const path = `/json/version${slash}?signingKey=${key}`;
-    const headers = { host: 'door' };
+    const headers = { host: 'host' };
     const [response] = await once(get({ socketPath, path, headers, agent: false }), 'response');
     return { status: response.statusCode, ...((await json(response)) as object) };
   };
   const well = { status: 200, Browser: 'Chrome/1.2', 'User-Agent': 'Mozilla' };
   assert.equal(await told('well', '/'), {
     ...well,
-    webSocketDebuggerUrl: 'ws://door/?signingKey=well',
+    webSocketDebuggerUrl: 'ws://host/?signingKey=well',
   });
   assert.equal(await told('ending'), {
     status: 200,
     Browser: 'Chrome',
     'Protocol-Version': '1.3',
-    webSocketDebuggerUrl: 'ws://door/?signingKey=ending',
+    webSocketDebuggerUrl: 'ws://host/?signingKey=ending',
   });
   assert.is((await told('stranger')).status, 410);
 });
 
-test('one that never comes is refused when it is expected no more', async () => {
+test('one that never comes is refused when it is reserved no more', async () => {
   await using scene = await open();
-  const expected = scene.keyed.expect('a');
+  const reserved = scene.server.reserve('a');
   const coming = scene.come('a');
   assert.is(await scene.come('b'), 'HTTP/1.1 410 Gone');
-  expected[Symbol.dispose]();
+  reserved[Symbol.dispose]();
   assert.is(await coming, 'HTTP/1.1 410 Gone');
 });
 

@@ -1,6 +1,6 @@
 /**
  * An HTTP server that opens a session to who has its signing key, for as long as the session is
- * admitted: upgrades go to it, and GET /json/version answers as Chrome does, for drivers that are
+ * registered: upgrades go to it, and GET /json/version answers as Chrome does, for drivers that are
  * given an http address. Everything else is refused.
  */
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const NO_ROUTE = 'There is no such route.';
 const REQUEST_TIMEOUT_MS = 1_800_000;
 
 /** As much of a relay as is used here. */
-export type Serves = {
+export type UpgradeHandler = {
   serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
 };
 
@@ -23,45 +23,46 @@ export type Exchange = { request: IncomingMessage; response: ServerResponse; url
 
 export type Routes<T> = {
   /** Serves an upgrade with a good key. */
-  upgrade(admitted: T, upgrade: Upgrade): void;
+  upgrade(registered: T, upgrade: Upgrade): void;
   /** Answers a request with a good key; false when there is no such route. */
-  answer(admitted: T, exchange: Exchange): boolean;
+  answer(registered: T, exchange: Exchange): boolean;
   /** What GET /json/version tells of the browser, beside its address. */
-  version?(admitted: T): Promise<Record<string, string>>;
+  version?(registered: T): Promise<Record<string, string>>;
   /** What comes with no key, or one that opens nothing here, gets. */
-  stranger: { statusCode: number; message: string };
+  unauthorized: { statusCode: number; message: string };
 };
 
-export type Keyed<T> = AsyncDisposable & {
+export type KeyAuthenticatedServer<T> = AsyncDisposable & {
   /** Lets in to this session by this key until it is disposed. */
-  admit(signingKey: string, admitted: T): Disposable;
-  /** Until it is disposed, who comes with this key waits for its session to be admitted. */
-  expect(signingKey: string): Disposable;
+  register(signingKey: string, registered: T): Disposable;
+  /** Until it is disposed, who comes with this key waits for its session to be registered. */
+  reserve(signingKey: string): Disposable;
   /** Serves a connection that somebody else has accepted. */
   serve(socket: Socket): void;
 };
 
 /** `where`: path of a socket file, which is its owner's alone, or an address. */
-export async function openKeyed<T>(
+export async function openKeyAuthenticatedServer<T>(
   where: string | { host: string; port: number },
   routes: Routes<T>,
-): Promise<Keyed<T>> {
+): Promise<KeyAuthenticatedServer<T>> {
   const all = new Map<string, T>();
   const upgraded = new Set<Socket>();
-  const expected = new Map<string, PromiseWithResolvers<void>>();
+  const reserved = new Map<string, PromiseWithResolvers<void>>();
   const find = async (url: URL | undefined): Promise<T | undefined> => {
     const key = url?.searchParams.get('signingKey') ?? '';
-    await expected.get(key)?.promise;
+    await reserved.get(key)?.promise;
     return all.get(key);
   };
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS });
   server.on('request', async (request, response) => {
     const url = addressOf(request);
-    const admitted = await find(url);
-    const { statusCode, message } = routes.stranger;
-    if (!url || !admitted) answerRefusal(response, statusCode, message);
-    else if (isVersion(request, url)) await tellVersion(response, url, routes.version?.(admitted));
-    else if (!routes.answer(admitted, { request, response, url })) {
+    const registered = await find(url);
+    const { statusCode, message } = routes.unauthorized;
+    if (!url || !registered) answerRefusal(response, statusCode, message);
+    else if (isVersion(request, url))
+      await answerVersion(response, url, routes.version?.(registered));
+    else if (!routes.answer(registered, { request, response, url })) {
       answerRefusal(response, 404, NO_ROUTE);
     }
   });
@@ -71,25 +72,25 @@ export async function openKeyed<T>(
     upgraded.add(socket);
     socket.once('close', () => upgraded.delete(socket));
     const url = addressOf(request);
-    const admitted = await find(url);
-    if (url && admitted) routes.upgrade(admitted, { request, socket, head, url });
-    else refuse(socket, routes.stranger.statusCode, routes.stranger.message);
+    const registered = await find(url);
+    if (url && registered) routes.upgrade(registered, { request, socket, head, url });
+    else refuse(socket, routes.unauthorized.statusCode, routes.unauthorized.message);
   });
   if (typeof where === 'string') server.listen({ path: where });
   else server.listen(where);
   await once(server, 'listening');
   return {
-    admit(signingKey, admitted) {
-      all.set(signingKey, admitted);
-      expected.get(signingKey)?.resolve();
+    register(signingKey, registered) {
+      all.set(signingKey, registered);
+      reserved.get(signingKey)?.resolve();
       return { [Symbol.dispose]: () => void all.delete(signingKey) };
     },
-    expect(signingKey) {
+    reserve(signingKey) {
       const coming = Promise.withResolvers<void>();
-      expected.set(signingKey, coming);
+      reserved.set(signingKey, coming);
       return {
         [Symbol.dispose]() {
-          if (expected.get(signingKey) === coming) expected.delete(signingKey);
+          if (reserved.get(signingKey) === coming) reserved.delete(signingKey);
           coming.resolve();
         },
       };
@@ -110,9 +111,9 @@ function isVersion({ method }: IncomingMessage, { pathname }: URL): boolean {
   return method === 'GET' && /^\/json\/version\/?$/.test(pathname);
 }
 
-const UNTOLD = { Browser: 'Chrome', 'Protocol-Version': '1.3' };
+const DEFAULT_VERSION = { Browser: 'Chrome', 'Protocol-Version': '1.3' };
 
-async function tellVersion(
+async function answerVersion(
   response: ServerResponse,
   url: URL,
   asked: Promise<Record<string, string>> | undefined,
@@ -121,7 +122,7 @@ async function tellVersion(
   const webSocketDebuggerUrl = `ws://${url.host}/?signingKey=${signingKey}`;
   // a browser that is about to end does not say, and its address is good all the same
   const version = await asked?.catch(() => undefined);
-  const body = { ...(version ?? UNTOLD), webSocketDebuggerUrl };
+  const body = { ...(version ?? DEFAULT_VERSION), webSocketDebuggerUrl };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
