@@ -1,6 +1,6 @@
 /**
- * One leased session -> one end. Its Chrome is started, its server opened, core told that it runs; it
- * is held until lifetime.ts says how it ends. Then, whatever happened, its clients are told,
+ * One leased session -> one end. Its Chrome is started, its key registered, core told that it runs;
+ * it is held until lifetime.ts says how it ends. Then, whatever happened, its clients are told,
  * its parts and its Chrome end, its context is saved when somebody was there, and core is told
  * once.
  *

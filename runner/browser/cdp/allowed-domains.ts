@@ -1,22 +1,22 @@
 /**
- * `allowedDomains`: main frames navigate to these domains and their subdomains only. The page's
- * own documents wait for a decision at each hop; no other request is looked at, and a session
- * without the setting intercepts nothing at all.
+ * `allowedDomains`: main frames navigate to these domains and their subdomains only. Documents of
+ * main frames are paused and checked at each redirect. Other requests are not checked. A session
+ * without the setting intercepts nothing.
  */
 import type { Page, Pages } from './pages.ts';
 
-/** Documents of frames come too: Chrome knows no narrower pattern. */
+/** Includes documents of subframes: Chrome has no narrower pattern. */
 const DOCUMENTS = { patterns: [{ resourceType: 'Document', requestStage: 'Request' }] };
 
 type Paused = { requestId: string; frameId: string; request: { url: string } };
 
-/** Rejects when the open pages cannot be guarded: then nobody may drive them. */
+/** Rejects when the open pages cannot be guarded; no client may drive them then. */
 export async function keepToDomains(pages: Pages, domains: readonly string[]): Promise<void> {
   const isAllowed = allowing(domains);
   await pages.prepare((page) => guard(page, isAllowed));
 }
 
-/** Pure. Addresses that are no web sites (about:, data:) stay what they are. */
+/** Pure. Addresses that are not web sites (about:, data:) are allowed. */
 export function allowing(domains: readonly string[]): (url: string) => boolean {
   const allowed = domains.map((domain) => hostOf(domain.replace(/^\*\./, '')));
   return (text) => {
@@ -27,7 +27,7 @@ export function allowing(domains: readonly string[]): (url: string) => boolean {
   };
 }
 
-/** As URLs spell it: lower case, IDNA. What is no host matches nothing. */
+/** In the form of URLs: lower case, IDNA. A string that is not a host matches nothing. */
 function hostOf(domain: string): string {
   return URL.parse(domain.includes('://') ? domain : `http://${domain}`)?.hostname ?? domain;
 }
@@ -36,12 +36,12 @@ async function guard(page: Page, isAllowed: (url: string) => boolean): Promise<v
   const { session, targetId } = page;
   session.on('Fetch.requestPaused', (params) => {
     const { requestId, frameId, request } = params as unknown as Paused;
-    // a page's main frame has its target's id
+    // the id of a page's main frame is the id of its target
     const isRefused = frameId === targetId && !isAllowed(request.url);
     const settled = isRefused
       ? session.call('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' })
       : session.call('Fetch.continueRequest', { requestId });
-    settled.catch(() => undefined); // the page has gone on without it
+    settled.catch(() => undefined); // rejects when the page has navigated on
   });
   await session.call('Fetch.enable', DOCUMENTS);
 }

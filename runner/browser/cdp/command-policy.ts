@@ -1,15 +1,16 @@
 /**
- * Which commands of a client reach Chrome: a deny-list with a reason each. The jail is the wall;
- * this keeps a client from ending or fingerprinting its own browser's host, and is what is left
- * where there is no jail. Pure: a message in, a decision out. Protocol of Chromium 156; look at
- * /json/protocol again with each major version.
+ * The command policy: decides which commands of a client reach Chrome. A deny-list with a reason
+ * each. The jail is the security boundary; the policy keeps a client from ending its browser or
+ * fingerprinting the host, and is the only protection where there is no jail. Pure: a command in, a
+ * decision out. Written for the protocol of Chromium 156; check /json/protocol again with each
+ * major version.
  */
 
 import type { Route } from '../../jail/egress/routes.ts';
 import { routeOf } from './context-route.ts';
 import { isOverride } from './page-overrides.ts';
 
-/** `params`: of a command that is judged by them (isJudged). */
+/** `params` is set for commands that the policy inspects (needsParams). */
 export type Command = {
   id: number;
   method: string;
@@ -19,14 +20,14 @@ export type Command = {
 export type Decision =
   | { kind: 'allow' }
   | { kind: 'rewritten'; command: Command }
-  /** Creates a browser context whose traffic takes this route. */
+  /** Creates a browser context that uses this route. */
   | { kind: 'proxied'; command: Command; route: Route }
-  /** `isWarned`: drivers may keep the answer to themselves, so the session's log has it. */
+  /** `isWarned`: drivers may swallow the error, so it is also written to the session's log. */
   | { kind: 'refuse'; why: string; code?: number; isWarned?: boolean }
-  /** The client is done: Browser.close ends its connection, never the browser of the others. */
+  /** Browser.close closes the client's connection, never the browser of the other clients. */
   | { kind: 'leave' };
 
-/** What a decision depends on: directories as Chrome sees them, and the client's own sessions. */
+/** Context of a decision: directories as Chrome sees them, and the client's own sessions. */
 export type PolicyContext = {
   downloads: string;
   uploads: string;
@@ -34,45 +35,45 @@ export type PolicyContext = {
 };
 
 const ALLOW: Decision = { kind: 'allow' };
-/** Chrome's code of an unknown session to detach. */
+/** Chrome's error code for detaching an unknown session. */
 const INVALID_PARAMS = -32602;
-/** Where clients find what was uploaded for a session. Source: proto/spec/sessions.md 9. */
+/** The directory of uploads, as clients name it. Source: proto/spec/sessions.md 9. */
 const UPLOADS = '/tmp/.uploads';
 
 const REFUSED_DOMAINS: Readonly<Record<string, string>> = {
-  SystemInfo: 'it tells the command line and the machine',
+  SystemInfo: 'it reveals the command line and the machine',
   Tethering: 'it opens ports',
   PWA: 'it installs applications on the machine',
   Cast: 'it looks for devices on the network',
-  CrashReportContext: 'it tells what crash reports carry',
+  CrashReportContext: 'it reveals the contents of crash reports',
 };
 
 const REFUSED: Readonly<Record<string, string>> = {
   'Browser.crash': 'it ends the browser for every client',
   'Browser.crashGpuProcess': 'it disturbs every client',
   'Browser.executeBrowserCommand': 'it runs commands of the browser window',
-  'Browser.getBrowserCommandLine': 'it tells the command line',
+  'Browser.getBrowserCommandLine': 'it reveals the command line',
   'Browser.setDockTile': 'it reaches the desktop',
   'Browser.addPrivacySandboxEnrollmentOverride': 'it changes a setting of the whole browser',
-  'Target.exposeDevToolsProtocol': 'it would give this protocol to a page, past these rules',
-  'Target.sendMessageToTarget': 'it would carry commands past these rules: use flat sessions',
-  'Target.setRemoteLocations': 'it dials addresses',
+  'Target.exposeDevToolsProtocol': 'it would expose this protocol to a page, past these rules',
+  'Target.sendMessageToTarget': 'it would send commands past these rules: use flat sessions',
+  'Target.setRemoteLocations': 'it connects to addresses',
   'Target.openDevTools': 'it opens a window of the browser',
   'Extensions.loadUnpacked': 'it reads a directory of the machine',
   'Extensions.uninstall': 'the extension is part of the session',
   'Memory.simulatePressureNotification': 'it disturbs every client',
   'Memory.setPressureNotificationsSuppressed': 'it disturbs every client',
-  'Memory.getBrowserSamplingProfile': 'it tells about the browser process',
+  'Memory.getBrowserSamplingProfile': 'it reveals the browser process',
 };
 
 /**
- * A page can be sent there without reading this machine or the browser's own pages. What an
- * extension has are files of the session's own.
+ * Schemes that read neither this machine nor the browser's own pages. An extension's files belong
+ * to the session.
  */
 const SCHEMES: ReadonlySet<string> = new Set([
   ...['http:', 'https:', 'data:', 'blob:', 'chrome-extension:'],
 ]);
-/** The others are names of the browser's own pages. */
+/** All others are the browser's own pages. */
 const ABOUT: ReadonlySet<string> = new Set(['blank', 'srcdoc']);
 
 type Refused = Extract<Decision, { kind: 'refuse' }>;
@@ -87,7 +88,7 @@ const CHECKED: Readonly<Record<string, Check>> = {
   'Network.loadNetworkResource': url,
   'Fetch.continueRequest': url,
   'Network.continueInterceptedRequest': url,
-  // Sessions must be flat: the nested kind hides their messages from the relay.
+  // Sessions must be flat: the nested kind hides its messages from the relay.
   'Target.attachToTarget': (command) => withParams(command, { flatten: true }),
   'Target.setAutoAttach': (command) => withParams(command, { flatten: true }),
   'Target.detachFromTarget': (command, { owns }) => {
@@ -119,18 +120,18 @@ const CHECKED: Readonly<Record<string, Check>> = {
   },
 };
 
-/** These name what the relay or its log remembers. */
+/** The relay or its log reads the params of these. */
 const OBSERVED: ReadonlySet<string> = new Set([
   'Target.activateTarget',
   'Network.setExtraHTTPHeaders',
 ]);
 
-/** Whether the params of that method are looked at: those of others are not parsed. */
+/** Whether the policy or the relay needs the params of the method; others are not parsed. */
 export function needsParams(method: string): boolean {
   return Object.hasOwn(CHECKED, method) || OBSERVED.has(method) || isOverride(method);
 }
 
-/** Judges one command of a client. */
+/** Decides on one command of a client. */
 export function decide(command: Command, context: PolicyContext): Decision {
   const { method } = command;
   const domain = method.slice(0, method.indexOf('.'));
@@ -139,7 +140,7 @@ export function decide(command: Command, context: PolicyContext): Decision {
   return own(CHECKED, method)?.(command, context) ?? ALLOW;
 }
 
-/** A method is the client's text: `constructor` must not find what every object has. */
+/** The method comes from the client: `constructor` must not match an inherited property. */
 function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
@@ -153,8 +154,8 @@ function withParams(command: Command, more: Record<string, unknown>): Decision {
 }
 
 /**
- * Else any path that Chrome can write is writable; Playwright itself sends a path of the client's
- * machine.
+ * Forces the session's download directory: Chrome could write to any path otherwise. Playwright
+ * sends a path of the client's own machine.
  */
 function downloads(command: Command, context: PolicyContext): Decision {
   const { behavior } = command.params ?? {};
@@ -162,7 +163,7 @@ function downloads(command: Command, context: PolicyContext): Decision {
   if (behavior !== 'allow' && behavior !== 'allowAndName') {
     return { kind: 'rewritten', command: { ...command, params: rest } };
   }
-  // Page's older command knows no allowAndName
+  // Page.setDownloadBehavior has no allowAndName
   const kept = command.method === 'Page.setDownloadBehavior' ? 'allow' : 'allowAndName';
   const params = { ...rest, behavior: kept, downloadPath: context.downloads };
   return { kind: 'rewritten', command: { ...command, params } };
@@ -170,16 +171,13 @@ function downloads(command: Command, context: PolicyContext): Decision {
 
 function url(command: Command): Decision {
   const text = command.params?.['url'];
-  if (typeof text !== 'string') return ALLOW; // Chrome takes no other value
+  if (typeof text !== 'string') return ALLOW; // Chrome accepts no other type
   return isOpenUrl(text) || isNoUrl(text)
     ? ALLOW
     : refuse(command, 'only http, https, data and blob URLs and about:blank can be opened');
 }
 
-/**
- * Parsed as Chrome parses it: control characters and blanks around or inside the scheme do not hide
- * it.
- */
+/** Parses as Chrome does: control characters and blanks around or inside the scheme are ignored. */
 export function isOpenUrl(text: string): boolean {
   const parsed = URL.parse(text);
   if (parsed === null) return false;
@@ -191,8 +189,8 @@ export function isOpenUrl(text: string): boolean {
 }
 
 /**
- * Chrome refuses it in its own words. Without a scheme no parser finds one; with a scheme that is
- * not open, Chrome's parser might accept what ours does not.
+ * Whether Chrome itself rejects the text as a URL. A text without a scheme is never a URL; with a
+ * scheme that is not open, Chrome's parser might accept what ours rejects.
  */
 function isNoUrl(text: string): boolean {
   if (URL.canParse(text)) return false;
@@ -201,8 +199,8 @@ function isNoUrl(text: string): boolean {
 }
 
 /**
- * Both commands read any file that Chrome can: only the session's uploads are named freely. Clients
- * know them by UPLOADS, whatever the directory's name is.
+ * Both commands read any file that Chrome can, so only the session's uploads are allowed. Clients
+ * name them below UPLOADS, whatever the real directory is.
  */
 function files(
   command: Command,

@@ -1,4 +1,4 @@
-/** The proxy and the bypass rules that a client gives a browser context, as a route. Pure. */
+/** Parses the proxy and the bypass rules of a browser context into a route. Pure. */
 import { type BlockList, isIP } from 'node:net';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
 import { upstreamOf } from '../../../proto/network/session-proxies.ts';
@@ -7,7 +7,9 @@ import type { Route } from '../../jail/egress/routes.ts';
 const BYPASS_MAX_CHARS = 8_192;
 const NAMES_HOSTS = 'proxyBypassList names hosts: a.test, *.a.test, [::1], 10.0.0.0/8';
 
-/** Undefined: the session's way. Throws a sentence for the client, without the proxy's password. */
+/**
+ * Undefined: the session's own route. Throws an error for the client, without the proxy's password.
+ */
 export function routeOf(server: string, bypass: string): Route | undefined {
   if (/^direct:\/\/\/?$/i.test(server.trim())) return undefined;
   if (/[,;=\s]/.test(server.trim())) throw new TypeError('one proxy can be named, for all schemes');
@@ -16,14 +18,14 @@ export function routeOf(server: string, bypass: string): Route | undefined {
   return { via, pattern: { find: (host) => !isBypassed(host) } };
 }
 
-/** Chrome asks no proxy for these, unless `<-loopback>` is among the rules. */
+/** Chrome bypasses the proxy for these, unless the rules contain `<-loopback>`. */
 const LOOPBACK = cidrList(['127.0.0.0/8', '::1/128', '169.254.0.0/16', 'fe80::/10']);
 
-/** `[::1]` of an IPv6 address, or a block of addresses. */
+/** `[::1]` for an IPv6 address, or a CIDR block. */
 const ADDRESSES = /^\[[\da-f:.]+\]$|^[\da-f:.]+\/\d{1,3}$/;
 
 /**
- * Hosts that Chrome's rules name: `a.test`, `*.a.test`, `.a.test`, `10.0.0.1`, `[::1]`,
+ * Whether the rules match a host: `a.test`, `*.a.test`, `.a.test`, `10.0.0.1`, `[::1]`,
  * `10.0.0.0/8`, `<local>`.
  */
 function bypassOf(text: string): (host: string) => boolean {

@@ -1,23 +1,23 @@
 /**
- * How long Chrome takes to answer: a sample of the commands that clients send, one at a time and
- * ten a second at most, so that what is measured does not pay for it. Only with metrics on.
+ * Measures Chrome's response time on a sample of client commands: one at a time, ten a second at
+ * most, so that measuring costs little. Only with metrics enabled.
  */
 import type { Family, Metrics } from '../../../proto/common/metrics.ts';
 import type { Pipe } from './pipe.ts';
 
 const ROUND_TRIP: Family = {
   name: 'tabern_cdp_round_trip_seconds',
-  help: 'From a command to Chrome until its answer, of a sample; commands may wait for a page.',
+  help: 'From a command until its response, sampled; commands may wait for a page.',
   buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
 };
 /** In milliseconds, between two samples of one Chrome. */
 const PERIOD_MS = 100;
-/** In bytes: a longer command is not parsed for this. */
+/** In bytes: longer commands are not sampled. */
 const COMMAND_MAX = 4_096;
 
 type Sample = { cdpSessionId: string; head: Buffer; sentAt: number };
 
-/** The same pipe, timed. */
+/** Wraps the pipe with measurement. */
 export function metered(pipe: Pipe, metrics: Metrics): Pipe {
   let sample: Sample | undefined;
   let nextAt = 0;

@@ -1,8 +1,8 @@
 /**
- * The pages of one Chrome, numbered in order of their creation, popups included: the pageId of
- * logs, recordings and live views. Each has one session of our own, which all who watch pages
- * share. It hangs on the root session, whose auto-attachment nobody else may use; clients have
- * theirs on sessions of their own and notice nothing.
+ * The pages of one Chrome, numbered in order of creation, popups included: the pageId of logs,
+ * recordings and live views. Each page has one CDP session of ours, shared by all components. These
+ * sessions hang below the root session, whose auto-attach nothing else may use; clients auto-attach
+ * on their own sessions and are not affected.
  */
 
 import type { Chrome } from '../launch.ts';
@@ -10,22 +10,22 @@ import { pageOverrides } from './page-overrides.ts';
 import type { Pipe } from './pipe.ts';
 import { openTargetSession, type TargetSession } from './target-session.ts';
 
-/** Prerendered pages are none yet; workers, frames and extensions are none. */
+/** Prerendered pages are excluded, as are workers, frames and extensions. */
 const PAGES_ONLY = [{ type: 'page' }, { exclude: true }];
 
-/** Ours: as long as one call of a page's session. */
+/** Ours: the timeout of one call on a page's session. */
 const PREPARE_TIMEOUT_MS = 2_000;
 
 export type Page = {
-  /** Number within the session, from 0; never used twice. */
+  /** Number within the session, from 0; never reused. */
   readonly id: number;
   readonly targetId: string;
   readonly url: string;
-  /** Chrome tells of a new one late: `refresh` first where it matters. */
+  /** Chrome reports title changes late: call `refresh` first where that matters. */
   readonly title: string;
   /**
-   * Shared: switch no domain off, and nothing on that a page can see. A page that hangs answers
-   * nothing, one that has crashed answers again when it has been navigated.
+   * Shared: disable no domain, and enable nothing that a page can detect. A page that hangs does
+   * not respond; a crashed one responds again after a navigation.
    */
   readonly session: TargetSession;
   /** Settles when the page or Chrome is gone; never rejects. */
@@ -33,29 +33,34 @@ export type Page = {
 };
 
 export type Pages = {
-  /** Those open now, by number. */
+  /** The open pages, by number. */
   open(): Page[];
-  /** The one opened or brought to the front last. */
+  /** The page opened or brought to the front last. */
   readonly active: Page | undefined;
-  /** Each page that is open, at once, and each that opens. Gives what stops it. */
+  /**
+   * Calls the listener for every open page at once, and for every new one. Returns the function
+   * that removes it.
+   */
   onPage(listener: (page: Page) => void): () => void;
-  /** Whenever a page has opened a window, by a link or its script: before that one is attached. */
+  /**
+   * Called when a page has opened a window (by a link or a script), before that window is attached.
+   */
   onWindow(listener: () => void): () => void;
-  /** Whenever a page opens, closes, becomes active, or changes its address or title. */
+  /** Called when a page opens, closes, becomes active, or changes its address or title. */
   onChange(listener: () => void): () => void;
   /**
-   * Runs before any code of a page that opens from now on, and for those open. Send the commands
-   * all at once: a client that waits for new pages itself lets one run for all (Chrome does not
-   * count who waits), but its word comes after what is sent here. No page waits for a preparation
-   * that takes longer than 2 s, or rejects. Settles when the open pages have it. A new page costs
-   * two round trips then, so ask only when you must.
+   * Runs before any code of a page that opens from now on, and for the open pages. Send the
+   * commands all at once: a client that waits for new pages itself resumes one for everyone (Chrome
+   * does not count the waiting sessions), but its command is processed after those sent here. A
+   * preparation that takes longer than 2 s, or rejects, holds no page. Settles when the open pages
+   * are prepared. A new page then costs two round trips, so use this only when needed.
    */
   prepare(preparation: Preparation): Promise<void>;
-  /** Asks Chrome for every address and title. */
+  /** Reads every address and title from Chrome. */
   refresh(): Promise<void>;
-  /** The number of a page target, given to it now if it has none. */
+  /** The number of a page target; assigned now if it has none. */
   idOf(targetId: string): number;
-  /** A client has brought that target to the front. */
+  /** Called when a client brought that target to the front. */
   activate(targetId: string): void;
 };
 
@@ -67,7 +72,7 @@ type Attachment = { sessionId: string; targetInfo: Target; waitingForDebugger: b
 
 const opened = new WeakMap<Pipe, Promise<Pages>>();
 
-/** Once per Chrome: who asks again shares it. Rejects when Chrome is gone. */
+/** One list per Chrome, shared by all callers. Rejects when Chrome is gone. */
 export function openPages({ pipe }: Pick<Chrome, 'pipe'>): Promise<Pages> {
   const pages = opened.get(pipe) ?? watch(pipe);
   opened.set(pipe, pages);
@@ -89,7 +94,7 @@ class PageList implements Pages {
   readonly #onWindows = new Set<() => void>();
   readonly #onChanges = new Set<() => void>();
   readonly #preparations: Preparation[] = [];
-  /** Targets whose attachment is under way. */
+  /** Targets that are being attached. */
   readonly #attaching = new Map<string, Promise<unknown>>();
   #front: string[] = []; // targets, the active one last
 
@@ -106,7 +111,7 @@ class PageList implements Pages {
     });
   }
 
-  /** Those that are there; what opens later attaches as it appears. */
+  /** Attaches the existing pages; later ones attach when they appear. */
   async attachAll(): Promise<void> {
     const { targetInfos } = await this.#pipe.call('Target.getTargets', { filter: PAGES_ONLY });
     await Promise.all((targetInfos as Target[]).map((target) => this.#attach(target)));
@@ -166,16 +171,16 @@ class PageList implements Pages {
   }
 
   /**
-   * By hand while nothing is to be prepared: where Chrome attaches by itself, a popup waits for its
-   * debugger, told so or not, and with it the script that opened it: for ever, when no client lets
-   * it run (seen with Chromium 153; nobody does for a person in a live view).
+   * Attaches by hand while there are no preparations: with auto-attach, a popup waits for its
+   * debugger even when not told to, and its opener's script waits too, forever if no client resumes
+   * it (seen with Chromium 153; in a live view nothing would).
    */
   #appear(target: Target): void {
     if (target.openerId !== undefined) for (const listener of this.#onWindows) listener();
     if (this.#preparations.length === 0) void this.#attach(target);
   }
 
-  /** A target that is gone is not attached to. */
+  /** A target that is gone is not attached. */
   async #attach({ targetId, type, subtype }: Target): Promise<void> {
     if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
     const wanted = { targetId, flatten: true };
@@ -189,7 +194,7 @@ class PageList implements Pages {
 
   #begin({ sessionId, targetInfo, waitingForDebugger }: Attachment): void {
     const { targetId, type, subtype } = targetInfo;
-    // a session that somebody of us attached by hand comes here too
+    // sessions that we attached by hand arrive here too
     if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
     const page = openPage(this.#pipe, { sessionId, targetInfo }, this.idOf(targetId));
     this.#open.set(sessionId, page);
@@ -244,7 +249,7 @@ function openPage(
   return { id, targetId, url, title, session, closed, end: finish };
 }
 
-/** Settles with it, whatever came of it, or after 2 s. */
+/** Settles with the promise, however it settles, or after 2 s. */
 async function within(work: Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, PREPARE_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-/** A stream that is read while nobody pauses it. Several may pause it at once. Pure. */
+/** Reference-counted pause of a stream: it is read while nothing pauses it. Pure. */
 
 export type Pauses = {
   pause(who: object): void;

@@ -1,8 +1,8 @@
 /**
- * Chrome's debugging pipe: JSON messages with a NUL between them. Our own commands go without a
- * session and are matched by id; a message of a session goes raw, unparsed, to whoever claimed that
- * session. Only the tail is looked at for that: Chrome writes `,"sessionId":"<32 hex>"}` last (a
- * test fails when a new Chrome does not).
+ * Chrome's debugging pipe: JSON messages separated by NUL. Our own browser-level commands carry no
+ * session id and are matched by id. A message of a CDP session is passed on raw, unparsed, to the
+ * listener of that session; only its tail is read for that, because Chrome writes
+ * `,"sessionId":"<32 hex>"}` last (a test fails when a new Chrome does not).
  */
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
@@ -11,49 +11,56 @@ import { openPace } from './read-pacing.ts';
 import { cdpSessionOf, NUL, splitter } from './split.ts';
 import { openShare, type Share } from './thread-share.ts';
 
-/** Ours: Chrome answers a browser-level command within milliseconds, or, under load, seconds. */
+/**
+ * Ours: Chrome responds to a browser-level command within milliseconds, or, under load, seconds.
+ */
 const CALL_TIMEOUT_MS = 30_000;
-/** Chrome's answer to a command for a session that is not there. It carries no session. */
+/** Chrome's error code for a command on an unknown session. The response carries no session id. */
 const NO_SESSION = -32001;
-/** Of commands on sessions, all of 11 characters; those of the browser itself count from 1. */
+/**
+ * Ids of commands on sessions, all of 11 characters; those of browser-level commands count from 1.
+ */
 const SESSIONS_ID_MAX = -1_000_000_000;
 const INT32_MIN = -(2 ** 31);
-/** As much as leaves in one buffer; longer messages are not copied. */
+/** Messages up to this total are joined into one buffer; longer ones are not copied. */
 const JOINED_MAX_BYTES = 64 << 10;
 const END = Buffer.from([NUL]);
 export type CdpEvent = { method: string; params: Record<string, unknown> };
 
 export type Pipe = {
   /**
-   * One command of our own on the browser. Rejects with Chrome's message, at its end, or after 30
+   * Sends one browser-level command. Rejects with Chrome's error, when the pipe closes, or after 30
    * s.
    */
   call(method: string, params?: object, timeoutMs?: number): Promise<Record<string, unknown>>;
   /**
-   * For a command that `write` sends: no other command has it, so that Chrome's answer names its
-   * sender also where it names no session.
+   * A unique id for a command sent with `write`, so that Chrome's response identifies its sender
+   * even when it carries no session id.
    */
   newId(): number;
   /** Writes one whole message; false when Chrome is behind: wait for `drained`. */
   write(message: Buffer): boolean;
   drained(): Promise<void>;
   /**
-   * Gives every message of a session to `listener`, as it came, tail included; the buffer is its
-   * own. Of one that is longer than MESSAGE_MAX_BYTES only `onTooLong` hears.
+   * Passes every message of a session to `listener`, unchanged, tail included; the buffer is not
+   * shared. A message longer than MESSAGE_MAX_BYTES is dropped and reported by `onTooLong`.
    */
   claim(cdpSessionId: string, listener: (raw: Buffer) => void, onTooLong?: () => void): void;
   release(cdpSessionId: string): void;
-  /** Chrome knew no session of that id for a command: its answer, which carries none. */
+  /**
+   * Called with Chrome's response to a command whose session id is unknown; it carries no session
+   * id.
+   */
   onUnknownSession(listener: (id: number, raw: Buffer) => void): () => void;
-  /** Events of the browser itself, which carry no session. */
+  /** Events of the browser itself, which carry no session id. */
   onEvent(listener: (event: CdpEvent) => void): () => void;
   /** Stops reading from Chrome on behalf of `who` until it resumes. Several may pause at once. */
   pause(who: object): void;
   resume(who: object): void;
   readonly isPaused: boolean;
-  /** That Chrome has said so far. */
+  /** Bytes received from Chrome so far. */
   readonly heardBytes: number;
-  /** Of the thread's time: reading stops while it rests. */
+  /** Share of the thread's time: reading pauses while the share rests. */
   readonly share: Share;
   /** Settles when Chrome has closed its end; never rejects. */
   closed: Promise<void>;
@@ -99,7 +106,7 @@ export function openPipe(
     for (const bytes of said) toChrome.write(bytes);
     toChrome.uncork();
   };
-  /** What is written in one turn of the loop leaves in one system call. */
+  /** Messages written in one turn of the loop leave in one system call. */
   const put = (message: Buffer): boolean => {
     pace.asked();
     if (unsaidBytes === 0) process.nextTick(flush);
@@ -136,7 +143,7 @@ export function openPipe(
     try {
       if (share.spend(() => split(bytes))) pace.read();
     } catch {
-      // no Chrome of ours writes that, but an exploited one: its pipe is closed, which ends it
+      // only an exploited Chrome writes an unbounded message: closing its pipe ends it
       fromChrome.destroy();
       toChrome.destroy();
     }
@@ -167,7 +174,7 @@ export function openPipe(
       waiters.set(id, { resolve, reject });
       const timer = setTimeout(() => {
         waiters.delete(id);
-        reject(new Error(`${method} was not answered within ${timeoutMs} ms`));
+        reject(new Error(`${method} got no response within ${timeoutMs} ms`));
       }, timeoutMs);
       put(Buffer.from(JSON.stringify({ id, method, params })));
       try {
@@ -177,7 +184,7 @@ export function openPipe(
       }
     },
     newId() {
-      // the range lasts for days of commands without a pause
+      // the range lasts for days of uninterrupted commands
       sessionsId = sessionsId === INT32_MIN ? SESSIONS_ID_MAX : sessionsId - 1;
       return sessionsId;
     },

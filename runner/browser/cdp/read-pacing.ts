@@ -1,42 +1,48 @@
 /**
- * How eagerly Chrome's pipe is read. News of requests, seven for each that a page makes, are read a
- * millisecond's worth at a time: a read, and the write to the client that follows it, cost as much
- * as all else that is done with a message. While somebody waits for an answer, and after anything
- * else, there is no such rest.
+ * Paces reading from Chrome's pipe. Network events, seven for each request of a page, are read a
+ * millisecond's worth at a time, because a read, and the write to the client that follows it, cost
+ * as much as all other work on a message. While a response is pending, and after any other message,
+ * reading is not paced.
  */
 import type { Readable } from 'node:stream';
 
 const REST_MS = 1;
-/** Ours: an answer that took so long may come a rest later. */
+/** Ours: a response that takes longer than this may be delayed by one pause. */
 const ASKED_LATELY_MS = 100;
 const NEWS = '{"method":"Network.';
-/** This one a request waits for. */
+/** A request waits for the answer to this event. */
 const QUESTION = `${NEWS}requestIntercepted`;
-/** How answers begin; the second one of a session that has gone. */
+/** Responses begin with these; the second is for a session that is gone. */
 const ANSWERS = ['{"id":', '{"error":'];
 
 export type Pace = Disposable & {
-  /** Chrome is asked something. */
+  /** A command was sent to Chrome. */
   asked(): void;
-  /** One message of what was read. */
+  /** One message was received. */
   heard(message: Buffer): void;
-  /** Of what was read, that was all, and the last message is whole. */
+  /** All available data was read, and the last message is complete. */
   read(): void;
 };
 
-/** What Node's sockets have within and no stream promises: without it there is no rest. */
+/**
+ * The handle inside Node's sockets, which no stream type promises. Without it, reading is not
+ * paced.
+ */
 type Inside = { _handle?: { readStart?(): unknown; readStop?(): unknown } };
 
 type Options = { restMs?: number; now?: () => number };
 
 export function openPace(fromChrome: Readable, options: Options = {}): Pace {
   const { restMs = REST_MS, now = () => performance.now() } = options;
-  /** When; an answer is taken for that to the last, as what takes long lies behind. */
+  /**
+   * Times of pending commands. A response is matched with the last one, because slow commands come
+   * first.
+   */
   let unanswered: number[] = [];
   let isNewsOnly = true;
   let rest: NodeJS.Timeout | undefined;
 
-  /** pause() would not do: Node then reads 64 KiB ahead, message by message all the same. */
+  /** stream.pause() does not help: Node still reads 64 KiB ahead, message by message. */
   const inside = () => (fromChrome as Inside)._handle;
   const goOn = (): void => {
     if (rest === undefined) return;
@@ -67,6 +73,6 @@ export function openPace(fromChrome: Readable, options: Options = {}): Pace {
       }
       isNewsOnly = true;
     },
-    [Symbol.dispose]: goOn, // the end of the stream is still to be read
+    [Symbol.dispose]: goOn, // the end of the stream must still be read
   };
 }

@@ -1,13 +1,13 @@
 /**
- * JSON read for its structure alone: where members begin and end, with no object made of them. A
- * message of 16 MiB costs tens of milliseconds, whatever it holds; JSON.parse takes seconds of one
- * with many members. Accepts what both JSON.parse and Chrome's own parser accept, and reports
- * everything else in Chrome's words. The bytes must be valid UTF-8. Pure.
+ * Scans the structure of JSON: where members begin and end, without creating objects. A message of
+ * 16 MiB costs tens of milliseconds, whatever it holds; JSON.parse takes seconds for one with many
+ * members. Accepts what both JSON.parse and Chrome's own parser accept, and reports all else with
+ * Chrome's error messages. The bytes must be valid UTF-8. Pure.
  */
 
-/** Chrome's parser reads no deeper. */
+/** The nesting limit of Chrome's parser. */
 const DEPTH_MAX = 300;
-/** A number with a shorter exponent and fewer digits is finite. */
+/** A number with fewer exponent digits and fewer digits is finite. */
 const EXPONENT_DIGITS = 3;
 const DIGITS = 300;
 
@@ -32,7 +32,7 @@ const UNICODE_ESCAPE = 6;
 const LITERALS = ['true', 'false', 'null'].map((text) => Buffer.from(text));
 const ESCAPED = new Set(Buffer.from('"\\/bfnrt'));
 
-/** Not JSON. The message is Chrome's. */
+/** Invalid JSON. The message is Chrome's. */
 export class JsonError extends Error {
   override readonly name = 'JsonError';
 
@@ -53,7 +53,7 @@ export class JsonScan {
   /** Whether the outermost value is an object. */
   isObject = false;
 
-  /** Throws a JsonError; so it does of more than `valuesMax` values. */
+  /** Throws a JsonError when invalid, or with more than `valuesMax` values. */
   constructor(
     bytes: Buffer,
     onMember: OnMember = () => undefined,
@@ -75,7 +75,7 @@ export class JsonScan {
     }
   }
 
-  /** Gives where the value ends that begins after `from`. */
+  /** Returns the end of the value that begins after `from`. */
   #value(from: number, depth: number): number {
     if (depth > DEPTH_MAX) throw new JsonError('stack limit exceeded', from);
     const at = this.#blank(from);

@@ -1,32 +1,35 @@
 /**
- * Messages of Chrome's debugging pipe: NULs stand between them, and the session that one belongs to
- * stands at its end. Pure.
+ * Splits the stream of Chrome's debugging pipe into messages. Messages are separated by NUL, and
+ * the session id of a message is at its end. Pure.
  */
 
 export const NUL = 0;
 /** `,"sessionId":"` + 32 hex digits + `"}` */
 export const TAIL_BYTES = 48;
 const TAIL = /^,"sessionId":"([0-9A-F]{32})"\}$/;
-/** Of one message of Chrome's. Ours: a page returns what it likes, and this process holds it. */
+/**
+ * Of one message from Chrome. Ours: a page controls the size of results, and this process buffers
+ * them.
+ */
 export const MESSAGE_MAX_BYTES = 128 << 20;
 
-/** The session that a message belongs to; undefined for the browser's own. */
+/** The session id of a message; undefined for the browser's own. */
 export function cdpSessionOf(raw: Buffer): string | undefined {
   if (raw.length < TAIL_BYTES) return undefined;
   return TAIL.exec(raw.toString('latin1', raw.length - TAIL_BYTES))?.[1];
 }
 
 /**
- * Cuts a stream of bytes at NULs; gives whether the last message is whole. The parts of a long one
- * are joined once, when its end has come. Of one that is too long nothing is kept: `skip` gets its
- * last bytes when it is over.
+ * Splits a stream of bytes at NULs; returns whether the last message is complete. The chunks of a
+ * long message are joined once, at its end. A message that is too long is dropped; `skip` gets its
+ * last bytes.
  */
 export function splitter(
   receive: (message: Buffer) => void,
   { skip, maxBytes = MESSAGE_MAX_BYTES }: { skip(tail: Buffer): void; maxBytes?: number },
 ): (bytes: Buffer) => boolean {
   let parts: Buffer[] = [];
-  let held = 0; // bytes of the message that has begun
+  let held = 0; // bytes of the incomplete message
   const keep = (bytes: Buffer): void => {
     parts.push(bytes);
     held += bytes.length;

@@ -1,15 +1,15 @@
-/** A session of our own on one target, through Chrome's pipe and beside any client's. */
+/** A CDP session of our own on one target, independent of clients' sessions. */
 import { pageOverrides } from './page-overrides.ts';
 import type { Pipe } from './pipe.ts';
 
-/** Ours: a page in an endless loop answers nothing. */
+/** Ours: a page in an endless loop does not respond. */
 const CALL_TIMEOUT_MS = 2_000;
 /**
- * What Chrome 156 says of some Page commands, having done nothing, while a page goes from one
- * process to another: 17 to 50 ms of a navigation to another site, and more on a busy machine.
+ * Chrome 156 rejects some Page commands with this, without effect, while a page changes its
+ * process: for 17 to 50 ms of a cross-site navigation, longer on a busy machine.
  */
 const BETWEEN_PROCESSES = 'Not attached to an active page';
-/** Ours: longer by as much each time. */
+/** Ours: grows by this much with each retry. */
 const AGAIN_MS = 20;
 const AGAIN_MAX_MS = 1_000;
 
@@ -23,28 +23,28 @@ type Message = {
 };
 
 export type CallOptions = {
-  /** For an answer: 2 s when not said. */
+  /** For one response; 2 s by default. */
   timeoutMs?: number;
-  /** From when on it is not asked again: as long when not said. */
+  /** No retry starts after this time; `timeoutMs` by default. */
   patienceMs?: number;
-  /** Aborted, it is not asked again either. */
+  /** No retry starts after it aborts. */
   signal?: AbortSignal;
 };
 
 export type TargetSession = {
   /**
-   * Rejects with Chrome's message, when the session has ended, or when no answer comes. Is asked
-   * again while the page changes its process: by then a later one may have been done.
+   * Rejects with Chrome's error, when the session has ended, or without a response in time. Retried
+   * while the page changes its process; a later command may overtake it then.
    */
   call(method: string, params?: object, options?: CallOptions): Promise<Params>;
-  /** Every event of that name, until the function that it gives is called. */
+  /** Calls the listener for every event of that name; returns the function that removes it. */
   on(method: string, listener: (params: Params) => void): () => void;
-  /** The next event of that name; rejects when the session has ended, or it does not come. */
+  /** The next event of that name; rejects when the session has ended, or after the timeout. */
   once(method: string, options?: Pick<CallOptions, 'timeoutMs'>): Promise<Params>;
 };
 export type Attached = AsyncDisposable & TargetSession;
 
-/** Ended, its settings in the page end too. */
+/** Disposing it also ends its settings in the page. */
 export async function attach(pipe: Pipe, targetId: string): Promise<Attached> {
   const { sessionId: id } = await pipe.call('Target.attachToTarget', { targetId, flatten: true });
   const sessionId = String(id);
@@ -55,13 +55,13 @@ export async function attach(pipe: Pipe, targetId: string): Promise<Attached> {
     async [Symbol.asyncDispose]() {
       leave();
       end();
-      // rejects when the target or Chrome is gone, which is as good
+      // Rejects when the target or Chrome is gone, and the session with it.
       await pipe.call('Target.detachFromTarget', { sessionId }).catch(() => undefined);
     },
   };
 }
 
-/** Speaks on a session that exists already. `end` when it is over: who waits is told. */
+/** Uses an existing session. Call `end` when the session has ended: pending calls reject. */
 export function openTargetSession(
   pipe: Pipe,
   sessionId: string,
@@ -78,7 +78,7 @@ export function openTargetSession(
     else waiters.get(id)?.resolve(result ?? {});
   };
   pipe.claim(sessionId, receive);
-  // the session ended before Chrome read a command, and its end is not known here yet
+  // the session ended before Chrome read a command, and its end has not been received yet
   const stopListening = pipe.onUnknownSession((id, raw) => {
     if (waiters.has(id)) receive(raw);
   });
@@ -106,7 +106,7 @@ export function openTargetSession(
       const waiter = Promise.withResolvers<Params>();
       const off = on(method, waiter.resolve);
       const late = (): void =>
-        waiter.reject(new Error(`${method} did not come in ${timeoutMs} ms`));
+        waiter.reject(new Error(`${method} did not arrive within ${timeoutMs} ms`));
       const timer = setTimeout(late, timeoutMs);
       waiting.add(waiter);
       try {
@@ -133,7 +133,7 @@ type Waiter = PromiseWithResolvers<Params> &
     refuse(message: string): void;
   };
 
-/** For the answer to one command. */
+/** Waits for the response to one command. */
 function openWaiter(
   { method, write }: { method: string; write(): void },
   { timeoutMs = CALL_TIMEOUT_MS, patienceMs = timeoutMs, signal }: CallOptions,
@@ -142,7 +142,7 @@ function openWaiter(
   const askedUntil = performance.now() + patienceMs;
   let againMs = AGAIN_MS;
   let timer: NodeJS.Timeout | undefined;
-  const late = `the answer to ${method} did not come in ${timeoutMs} ms`;
+  const late = `no response to ${method} within ${timeoutMs} ms`;
   const ask = (): void => {
     timer = setTimeout(() => reject(new Error(late)), timeoutMs);
     write();

@@ -1,34 +1,37 @@
 /**
- * Shares of a thread's time. All sessions of a runner are served by one thread: the work of each is
- * timed, and a session that has taken much rests while others are at work. What rests is reading,
- * from its clients and from its Chrome; nothing is lost or refused, and nothing ends.
+ * Fair shares of a thread's time. One thread serves all sessions of a runner. The work of each
+ * session is timed, and a session that has used much time pauses while others are active. Only
+ * reading pauses, from its clients and from its Chrome; no message is lost or refused, and no
+ * connection closes.
  */
 
 import type { Pauses } from './pauses.ts';
 
-/** Ours: a session at rest so far may take so much at once. */
+/** Ours: burst allowance of a session that was idle. */
 const BURST_MS = 100;
-/** Ours: of the time, for all together that take more than a burst. */
+/** Ours: fraction of the time for all sessions that exceed a burst. */
 const RATE = 0.5;
-/** Ours: longer than the longest piece of work, shorter than any deadline. */
+/** Ours: longer than the longest unit of work, shorter than any deadline. */
 const REST_MAX_MS = 1_000;
-/** Ours: what is remembered of a session that was alone. */
+/** Ours: maximum debt of a session that was alone. */
 const LEVEL_MAX_MS = 1_000;
-/** Ours: a session with less within the last second is idle; a heartbeat takes a tenth of it. */
+/**
+ * Ours: a session with less work within the last second is idle; a heartbeat takes a tenth of it.
+ */
 const AT_WORK_MS = 1;
 const LATELY_MS = 1_000;
 
-/** What brings a session work. */
+/** A stream that brings a session work. */
 type Source = Pick<Pauses, 'pause' | 'resume'>;
 
 export type Share = Disposable & {
-  /** Does a piece of the session's work, and counts its time. */
+  /** Runs a unit of the session's work and counts its time. */
   spend<T>(work: () => T): T;
-  /** Pauses while the session rests, until the function that it gives is called. */
+  /** Pauses the source while the session rests; returns the function that removes it. */
   add(source: Source): () => void;
 };
 
-/** Of this thread. */
+/** The shares of this thread. */
 const shares = new Set<OneShare>();
 
 export function openShare(now: () => number = () => performance.now()): Share {
@@ -38,10 +41,10 @@ export function openShare(now: () => number = () => performance.now()): Share {
 class OneShare implements Share {
   readonly #now: () => number;
   readonly #sources = new Set<Source>();
-  /** What was taken, less what time has given back. */
+  /** Time used, minus the time given back since. */
   #level = 0;
   #at = 0;
-  /** Taken in this second, and in the one before. */
+  /** Used in this second, and in the one before. */
   #second = 0;
   #taken = 0;
   #takenBefore = 0;

@@ -1,6 +1,6 @@
 /**
- * `viewport`: the size of each page's content, set on its window: one for all tabs in Chromium, one
- * for each page in headless-shell.
+ * `viewport`: the size of each page's content, set on its window: one window for all tabs in
+ * Chromium, one per page in headless-shell.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,11 +10,11 @@ import type { Pipe } from './pipe.ts';
 
 export type Viewport = { width?: number; height?: number };
 
-/** Ours: 2 to 30 ms; a page that has not heard of it after a second will, or never. */
+/** Ours: it takes 2 to 30 ms; a page without the new size after a second will not get it. */
 const SHOWN_TRIES = 100;
 const SHOWN_PAUSE_MS = 10;
 
-/** The open pages have it when this settles. Rejects when Chrome cannot do it. */
+/** Settles when the open pages have the size. Rejects when Chrome cannot set it. */
 export async function setViewport(
   { pipe }: { pipe: Pipe },
   pages: Pages,
@@ -22,8 +22,8 @@ export async function setViewport(
 ): Promise<void> {
   const size = async ({ targetId }: Page): Promise<void> => {
     const { windowId, bounds } = await pipe.call('Browser.getWindowForTarget', { targetId });
-    // another width is a popup's own, or one that a client has set; tabs of one window are each
-    // told, as Chromium shows more above one than above another
+    // another width belongs to a popup or was set by a client; every tab of a window is resized,
+    // because Chromium shows more above one than above another
     const { width } = bounds as Viewport;
     if (width !== WINDOW.width && width !== wanted.width) return;
     await pipe.call('Browser.setContentsSize', { windowId, ...wanted });
@@ -36,12 +36,12 @@ export async function setViewport(
   if (first) await fitScreen(first, wanted);
   await Promise.all(pages.open().map(sizeNow));
   pages.onPage((page) => {
-    // a page that has gone meanwhile has no size
+    // a page that is gone meanwhile has no size
     size(page).catch(() => undefined);
   });
 }
 
-/** The screen is never smaller than a window. A Chrome that cannot change it keeps its own. */
+/** The screen is never smaller than a window. A Chrome that cannot resize it keeps its own. */
 async function fitScreen({ session }: Page, wanted: Required<Viewport>): Promise<void> {
   const { width, height } = wanted;
   try {
@@ -58,7 +58,7 @@ async function fitScreen({ session }: Page, wanted: Required<Viewport>): Promise
   }
 }
 
-/** The page hears of its window's size a moment later; who drives it must not see that. */
+/** Waits until the page has its window's size: clients must not see the old one. */
 async function shown({ session }: Page, { width }: Required<Viewport>): Promise<void> {
   for (let tries = 0; tries < SHOWN_TRIES; tries += 1) {
     const { cssLayoutViewport } = await session.call('Page.getLayoutMetrics');

@@ -1,10 +1,10 @@
-/** Which page a client has brought to the front. */
+/** Which page a client brought to the front. */
 
 import type { Command } from '../../browser/cdp/command-policy.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
 import type { RelayedChrome } from './relayed-chrome.ts';
 
-/** Which page its user now looks at: Chrome tells nobody else. */
+/** Reports the page that the client activated: Chrome notifies no other session. */
 export function reportActivePage(
   chrome: Pick<RelayedChrome, 'pipe'>,
   { method, params }: Command,
@@ -13,7 +13,7 @@ export function reportActivePage(
   const isHere = method === 'Page.bringToFront';
   if (!isHere && method !== 'Target.activateTarget') return;
   const front = isHere ? targetId : params?.['targetId'];
-  // rejects when Chrome is gone
+  // Rejects when Chrome is gone.
   openPages(chrome).then(
     (pages) => pages.activate(String(front)),
     () => undefined,

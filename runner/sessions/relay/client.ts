@@ -1,6 +1,6 @@
 /**
  * One client of a relay: its WebSocket, its root session in Chrome, and the sessions below it.
- *   open -> closed (by either side, once); then all of its sessions are detached
+ *   open -> closed (by either side, once); then all its sessions are detached
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -21,7 +21,7 @@ import type { RelayedChrome } from './relayed-chrome.ts';
 import type { Root } from './roots.ts';
 import { openSessionTracker, type TargetInfo } from './session-tracker.ts';
 
-/** Chrome's answer to a command for a session that is not there: it names no session. */
+/** Chrome's error for a command on an unknown session. The response carries no session id. */
 const NO_SESSION: ErrorBody = { code: -32001, message: 'Session with given id not found.' };
 const REFUSED = -32000;
 /** RFC 6455 7.4.1. Chrome drops a client that sends a binary message, without a close frame. */
@@ -33,9 +33,9 @@ const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
   close(code: number, reason: string): void;
-  /** Settles when the client is gone and its sessions are on their way out; never rejects. */
+  /** Settles when the client is disconnected and its sessions are being detached. Never rejects. */
   closed: Promise<void>;
-  /** That passed so far, either way. */
+  /** Messages so far, in both directions. */
   readonly messages: number;
 };
 
@@ -43,16 +43,16 @@ type CommandId = Pick<Message, 'id' | 'sessionId'>;
 
 export type ClientOptions = {
   socket: WebSocket;
-  /** What the socket writes to. */
+  /** The stream below the WebSocket. */
   wire: Duplex;
   root: Root;
   chrome: RelayedChrome;
   log: Log;
-  /** Keeps the protocol log; absent: nobody does. */
+  /** Records the protocol log; absent: no log is kept. */
   recorder?: ProtocolRecorder | undefined;
 };
 
-/** A session of the client; its log when one is kept; what it is a session of. */
+/** A CDP session of the client, its recorder when a log is kept, and its target. */
 type Owned = {
   cdpSessionId: string;
   recorder: SessionRecorder | undefined;
@@ -101,7 +101,8 @@ export function openClient(options: ClientOptions): RelayClient {
     onAttached: (id, parent, target) =>
       own(id, recorder && pageOf(recorder, target, owned.get(parent)), target?.targetId),
     onDetached: disown,
-    // before the client hears of it: what it says about downloads itself comes after this
+    // Runs before the client receives the response, so the client's own download settings take
+    // precedence.
     onContextCreated: (browserContextId, call) => {
       if (browserContextId !== undefined) void setDownloadBehavior(chrome, browserContextId);
       created.onCreated(browserContextId, call);
@@ -112,17 +113,19 @@ export function openClient(options: ClientOptions): RelayClient {
     socket.close(code, reason);
     endSoon(socket);
   };
-  /** As Chrome does: on the session that the command names, when there is one. */
+  /** Responds as Chrome does: with the session id of the command, when it has one. */
   const answer = ({ id, sessionId }: CommandId, body: object, to?: Owned): void => {
     const on = to === undefined || sessionId === '' ? {} : { sessionId };
     send(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
   };
-  /** The answer to one of too many cannot be passed on any more. */
+  /**
+   * Responds to the oldest pending commands with an error; later responses of Chrome are dropped.
+   */
   const answerLate = ({ id, session }: PendingCommand<Owned>): void => {
     const sessionId = session.cdpSessionId === rootId ? '' : session.cdpSessionId;
     answer({ id, sessionId }, { error: { code: REFUSED, message: NEVER_ANSWERED } }, session);
   };
-  /** Gives the id that Chrome gets. */
+  /** Returns the id that is sent to Chrome. */
   const pass = (message: Message, command: Command, to: Owned): number => {
     const { method, params } = command;
     const sessionId = message.sessionId || rootId;
@@ -156,7 +159,7 @@ export function openClient(options: ClientOptions): RelayClient {
     if ('error' in parsed) answer(message, parsed, session);
     else apply(message, command, session);
   };
-  /** Each once. */
+  /** Each warning is recorded once. */
   const warn = (why: string): void => {
     if (!warned.has(why)) recorder?.warn(why, Date.now());
     warned.add(why);
@@ -193,7 +196,7 @@ export function openClient(options: ClientOptions): RelayClient {
           });
     }
   };
-  /** Chrome found no session for a command: one had ended before Chrome read the command. */
+  /** Chrome found no session for a command: the session ended before Chrome read the command. */
   const unknownSession = (id: number, raw: Buffer): void => {
     const answer = pending.restoreLate(id, raw);
     if (answer === undefined) return;
@@ -204,12 +207,13 @@ export function openClient(options: ClientOptions): RelayClient {
   own(rootId, recorder && root.targetId ? recorder.pageIdOf(root.targetId) : 0, root.targetId);
   const stopListening = [pipe.onUnknownSession(unknownSession), pipe.share.add(reading)];
   socket.on('message', (text: Buffer, isBinary: boolean) => {
-    // one that has been told to go drives nothing any more, whatever it still says
+    // commands of a client that is being closed are ignored
     if (socket.readyState !== socket.OPEN) return;
     if (isBinary) end(UNSUPPORTED, 'a message is text');
     else pipe.share.spend(() => onClientMessage(text));
   });
-  // too long a message, a broken frame: ws says so with its code, and the client may hear it
+  // a message that is too long or a broken frame: ws sends a close code, which the client may
+  // receive
   socket.on('error', () => endSoon(socket));
   socket.on('close', () => {
     outbox[Symbol.dispose]();
@@ -228,7 +232,7 @@ export function openClient(options: ClientOptions): RelayClient {
   };
 }
 
-/** Frames and workers belong to the page above them; what stands above all pages counts as 0. */
+/** Frames and workers belong to the page above them; targets above all pages count as page 0. */
 function pageOf(
   recorder: ProtocolRecorder,
   target: TargetInfo | undefined,
@@ -238,7 +242,10 @@ function pageOf(
   return target === undefined ? 0 : (parent?.recorder?.pageId ?? 0);
 }
 
-/** The client knows no session id of its root. The message is nobody else's, so no copy is made. */
+/**
+ * The client does not know the session id of its root. The buffer is not shared, so it is not
+ * copied.
+ */
 function withoutTail(raw: Buffer): Buffer {
   const end = raw.length - TAIL_BYTES;
   raw[end] = CLOSING_BRACE;

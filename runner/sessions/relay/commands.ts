@@ -1,7 +1,8 @@
 /**
- * Reads what a client sends as a command without parsing it whole, and reports what is no command
- * in Chrome's words (crdtp/dispatch.cc of Chromium). What is passed on is written anew around the
- * bytes of its params, so Chrome sees the id, method and session that were judged. Pure.
+ * Reads client messages as commands without parsing them whole. A malformed command gets Chrome's
+ * own error (crdtp/dispatch.cc of Chromium). Forwarded commands are encoded anew around the bytes
+ * of their params, so Chrome receives exactly the id, method and session that the policy checked.
+ * Pure.
  */
 import { JsonError, JsonScan } from '../../browser/cdp/scan.ts';
 
@@ -10,8 +11,8 @@ const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 
 /**
- * Of a message whose params are parsed. Ours: JSON.parse takes 2 ms for so many, and the headers of
- * a request are hundreds.
+ * Of a message whose params are parsed. Ours: JSON.parse takes 2 ms for 10,000 values, and the
+ * headers of a request are hundreds.
  */
 const VALUES_MAX = 10_000;
 
@@ -22,9 +23,9 @@ const QUOTE = 0x22;
 const OPEN_OBJECT = 0x7b;
 const OPEN_ARRAY = 0x5b;
 const LETTER_N = 0x6e;
-/** As Chrome's own messages of ASCII are; any other string is no name to it. */
+/** Chrome's own message names are ASCII; no other string is a valid name. */
 const ASCII = /^\p{ASCII}*$/u;
-/** Quotes included: a longer key is none of the four however it is escaped. */
+/** Including quotes: a longer key is none of the four, however it is escaped. */
 const KEY_MAX_BYTES = 6 * 'sessionId'.length + 2;
 
 const NO_OBJECT = 'Message must be an object';
@@ -35,20 +36,20 @@ const NO_PARAMS = "Message may have object 'params' property";
 const UNKNOWN = "Message has property other than 'id', 'method', 'sessionId', 'params'";
 
 export type ErrorBody = { code: number; message: string; data?: string };
-/** What is no command; `id` as far as it has one. */
+/** A malformed command; `id` when it has a valid one. */
 export type Malformed = { id?: number; error: ErrorBody };
-/** A command. `sessionId` is empty when it names none. */
+/** A command. `sessionId` is empty when the command names none. */
 export type Message = {
   id: number;
   method: string;
   sessionId: string;
-  /** JSON of an object or an array, as it is on the wire. */
+  /** JSON of an object or an array, as received. */
   params: Buffer | undefined;
-  /** How many values the message holds. */
+  /** Number of values in the message. */
   values: number;
 };
 
-/** `bytes` are valid UTF-8: ws checks text messages. */
+/** `bytes` must be valid UTF-8: ws checks text messages. */
 export function readMessage(bytes: Buffer): Message | Malformed {
   const envelope = new Envelope(bytes);
   try {
@@ -60,7 +61,7 @@ export function readMessage(bytes: Buffer): Message | Malformed {
   }
 }
 
-/** The params of a command that is judged by them; of too many values it is refused. */
+/** The params of a command that the policy inspects. Commands with too many values are refused. */
 export function paramsOf(
   message: Message,
 ): { params?: Record<string, unknown> } | { error: ErrorBody } {
@@ -75,7 +76,7 @@ export function paramsOf(
   return { error: { ...fault(INVALID_PARAMS, 'Invalid parameters'), data } };
 }
 
-/** The command as Chrome gets it, on that session. */
+/** The command as sent to Chrome, on that session. */
 export function encodeCommand({ id, method, params }: Message, sessionId: string): Buffer {
   const names = `"method":${JSON.stringify(method)},"sessionId":${JSON.stringify(sessionId)}`;
   const head = `{"id":${id},${names}${params === undefined ? '}' : ',"params":'}`;
@@ -87,7 +88,7 @@ export function encodeCommand({ id, method, params }: Message, sessionId: string
   return whole;
 }
 
-/** The members of a message, read in their order; the first fault counts, as in Chrome. */
+/** Reads the members of a message in order; the first error counts, as in Chrome. */
 class Envelope {
   readonly #bytes: Buffer;
   readonly #seen = new Set<string>();
@@ -123,7 +124,7 @@ class Envelope {
     return { id, method, sessionId: this.#sessionId ?? '', params: this.#params, values };
   }
 
-  /** Gives what is wrong with it. */
+  /** Returns the error message, if any. */
   #takeNamed(name: string, value: number, end: number): string | undefined {
     switch (name) {
       case 'id':
@@ -151,14 +152,14 @@ class Envelope {
     return first === LETTER_N; // null
   }
 
-  /** Any number of that value: 1e2 is 100. */
+  /** Any spelling of that number: 1e2 is 100. */
   #int32(value: number, end: number): number | undefined {
     const number = Number(this.#bytes.toString('latin1', value, end));
     const isInt32 = Number.isInteger(number) && number >= INT32_MIN && number <= INT32_MAX;
     return isInt32 ? number + 0 : undefined;
   }
 
-  /** Of a string of ASCII. */
+  /** The text of an ASCII string. */
   #text(value: number, end: number): string | undefined {
     if (this.#bytes[value] !== QUOTE || this.#bytes[end - 1] !== QUOTE) return undefined;
     const raw = this.#bytes.toString('latin1', value + 1, end - 1);

@@ -1,23 +1,22 @@
 /**
- * Watches one client's connection while nothing happens on it: pings it, so that proxies on the way
- * keep it open, and ends it when no message has passed for long. A peer that vanished without a
- * word is ended so too: its pongs are not waited for, because a script that stands at a breakpoint
- * answers none.
+ * Watches one client's connection for inactivity: sends pings, so that proxies keep it open, and
+ * closes it when no message was sent for the idle time. A peer that vanished is closed the same
+ * way: pongs are not required, because a script at a breakpoint sends none.
  */
 import type { WebSocket } from 'ws';
 
-/** Ours: below the 60 s after which common proxies cut a connection that says nothing. */
+/** Ours: below the 60 s after which common proxies close an idle connection. */
 const PING_MS = 25_000;
-/** How exactly the time is kept: to a tenth. */
+/** Precision of the idle time: a tenth. */
 const LOOKS = 10;
 
 export type Watched = {
-  /** Messages that passed so far, either way. */
+  /** Messages so far, in both directions. */
   readonly messages: number;
   close(code: number, reason: string): void;
 };
 
-/** Until the socket closes. `idleMs`: undefined for never. */
+/** Stops when the socket closes. `idleMs` undefined: no limit. */
 export function watchIdle(
   socket: Pick<WebSocket, 'ping' | 'once'>,
   client: Watched,

@@ -1,7 +1,8 @@
 /**
- * What goes to one client. Messages of one turn of the event loop leave in one system call. One
- * that falls behind stops the reading of Chrome, and with it the other clients of its session, for
- * so long and no longer. Its own commands wait as well: the relay answers many of them itself.
+ * Sends messages to one client. Messages of one turn of the event loop leave in one system call. A
+ * client that falls behind pauses reading from Chrome, which stalls the other clients of its
+ * session, up to STALL_MS. Its own commands pause too, because the relay responds to many of them
+ * itself.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -10,24 +11,24 @@ import type { Pauses } from '../../browser/cdp/pauses.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
 import { framed, frameHead } from './ws-frames.ts';
 
-/** Above the first, Chrome is no longer read; below the second it is again. */
+/** Above the first, reading from Chrome is paused; below the second, it resumes. */
 const BEHIND_BYTES = 16 << 20;
 const CAUGHT_UP_BYTES = 4 << 20;
-/** A client that stalls stalls the others of its session: so long and no longer. */
+/** How long a slow client may stall the other clients of its session. */
 const STALL_MS = 30_000;
-/** A longer message leaves as it is: a copy would cost more than a write of its own. */
+/** Longer messages are not copied: the copy would cost more than a separate write. */
 const COPIED_MAX_BYTES = 16 << 10;
-/** A close that is not answered. */
+/** For the peer's close frame. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 export type Outbox = Disposable & {
-  /** Not to be changed after. */
+  /** The buffer must not change afterwards. */
   send(message: Buffer): void;
-  /** Writes what waits for the end of this turn: for who closes the socket in it. */
+  /** Sends the queued messages at once: used before the socket is closed in the same turn. */
   flush(): void;
 };
 
-/** `wire` is what the socket writes to. */
+/** `wire` is the stream below the WebSocket. */
 export function openOutbox(options: {
   socket: WebSocket;
   wire: Duplex;
@@ -49,7 +50,7 @@ export function openOutbox(options: {
     reading.resume(me);
   };
   const write = (bytes: Buffer): void => {
-    // who keeps up costs no callback
+    // a client that keeps up needs no callback
     const isMuch = wire.writableLength + bytes.length > CAUGHT_UP_BYTES;
     wire.write(bytes, isMuch ? flushed : undefined);
     if (stall !== undefined || wire.writableLength <= BEHIND_BYTES) return;
@@ -63,7 +64,7 @@ export function openOutbox(options: {
   const flush = (): void => {
     const messages = waiting;
     waiting = [];
-    // after a close frame there is no other
+    // no frame may follow a close frame
     if (messages.length > 0 && socket.readyState === socket.OPEN) write(framed(messages));
   };
   return {
@@ -89,7 +90,7 @@ export function openOutbox(options: {
   };
 }
 
-/** Of a socket that is closing: a peer that does not answer is gone. */
+/** Terminates a closing socket whose peer does not respond. */
 export function endSoon(socket: WebSocket): void {
   const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
   socket.once('close', () => clearTimeout(timer));

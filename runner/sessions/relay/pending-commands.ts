@@ -1,25 +1,24 @@
 /**
- * Commands of one client that Chrome has not answered. Ids of several clients are the same, and
- * Chrome answers a command that meets the end of its session with the id alone. So a command
- * reaches Chrome with an id that no other command has (Pipe.newId); its answer gets the client's
- * id back.
+ * Commands of one client that Chrome has not answered. Clients reuse each other's ids, and Chrome
+ * responds to a command whose session has ended with the id alone. So each command is sent to
+ * Chrome with a unique id (Pipe.newId), and its response gets the client's id back.
  */
 
 /**
  * Ours: a page that hangs answers nothing, and a driver may send commands for each of thousands of
- * elements at once. An entry takes some 80 bytes.
+ * elements at once. An entry takes about 80 bytes.
  */
 export const PENDING_MAX = 50_000;
 /**
- * Made at once when there are too many. Ours: a Map whose first entry is deleted for each that is
- * added costs 40 us an entry, as the search for its first one passes all that were deleted before.
+ * Entries removed at once when there are too many. Ours: deleting the first entry of a Map for each
+ * one added costs 40 us an entry, because finding the first passes all deleted ones.
  */
 const ROOM = 1_000;
-/** `{"id":`, with which an answer begins. */
+/** `{"id":`, with which a response begins. */
 const ID_AT = 6;
-/** Of every id that Pipe.newId gives. A client's has as many characters at most. */
+/** Length of every id that Pipe.newId returns. A client's id is never longer. */
 export const ID_CHARS = 11;
-/** Of `id`: an event begins with `{"method":`. */
+/** The i of `id`: an event begins with `{"method":`. */
 const LETTER_I = 0x69;
 const COMMA = 0x2c;
 
@@ -35,7 +34,10 @@ export class PendingCommands<Session> {
     this.#isLive = isLive;
   }
 
-  /** Gives the oldest when there are too many: their answers cannot be passed on any more. */
+  /**
+   * Returns the oldest entries when there are too many: their responses cannot be forwarded any
+   * more.
+   */
   add(pipeId: number, command: PendingCommand<Session>): PendingCommand<Session>[] {
     this.#pending.set(pipeId, command);
     return this.#pending.size > PENDING_MAX ? this.#makeRoom() : [];
@@ -43,7 +45,7 @@ export class PendingCommands<Session> {
 
   #makeRoom(): PendingCommand<Session>[] {
     let seen = 0;
-    // the older half: Chrome may not have come to what was said to the others, and answers it late
+    // the older half: Chrome may still respond to the others
     for (const [pipeId, { session }] of this.#pending) {
       if (!this.#isLive(session)) this.#pending.delete(pipeId);
       seen += 1;
@@ -58,7 +60,7 @@ export class PendingCommands<Session> {
     return dropped;
   }
 
-  /** A message of Chrome on a session, written in place: `raw` is nobody else's. */
+  /** Restores the client's id in a message of Chrome, in place: `raw` must not be shared. */
   restore(raw: Buffer): Buffer {
     const end = ID_AT + ID_CHARS;
     if (raw[ID_AT - 4] !== LETTER_I || raw[end] !== COMMA) return raw; // an event
@@ -69,7 +71,7 @@ export class PendingCommands<Session> {
     return raw.subarray(end - head.length);
   }
 
-  /** The answer to a command whose session has ended; undefined when it is not of this client. */
+  /** The response to a command whose session has ended; undefined when it is not of this client. */
   restoreLate(pipeId: number, raw: Buffer): Buffer | undefined {
     const id = this.#take(pipeId);
     if (id === undefined) return undefined;

@@ -1,10 +1,9 @@
 /**
  * Lets several clients drive one Chrome. Each client has a browser session of its own
- * (Target.attachToBrowserTarget), made before its upgrade is answered: a client that talks at once
- * loses nothing. What a client says is parsed, judged (command-policy.ts) and written anew; what
- * Chrome
- * says goes to the session's client as it came. A client sees the sessions below its own and no
- * other's; when it leaves, they are detached.
+ * (Target.attachToBrowserTarget), created before its upgrade is answered, so a client that sends at
+ * once loses nothing. Client messages are parsed, checked (command-policy.ts) and encoded anew;
+ * Chrome's messages are forwarded unchanged to the session's client. A client sees only the
+ * sessions below its own; they are detached when it disconnects.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -19,23 +18,26 @@ import type { RelayedChrome } from './relayed-chrome.ts';
 import { browserRoot, type Root, targetRoot } from './roots.ts';
 
 /**
- * From a client. Ours: a request of 50 MB passes Chrome's pipe, one of 100 MB is never answered;
+ * From a client. Ours: Chrome's pipe takes a request of 50 MB, but never answers one of 100 MB;
  * Playwright sends uploads in parts.
  */
 const COMMAND_MAX_BYTES = 16 << 20;
-/** Close code for what is too long. RFC 6455 7.4.1. */
+/** Close code of a message that is too long. RFC 6455 7.4.1. */
 const TOO_BIG = 1009;
 /** Ours: an agent, a live view and a debugger at once are three. */
 const CLIENTS_MAX = 32;
 const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close one, then try again.`;
 
 export type Relay = {
-  /** Serves one upgrade that the caller has already authorised. */
+  /** Serves one upgrade that the caller has authorised. */
   serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
   readonly clients: number;
-  /** Ends every client with a WebSocket close code and takes no more. */
+  /** Closes every client with a WebSocket close code and refuses new ones. */
   close(code: number, reason: string): void;
-  /** Settles when it is closed, by us or because Chrome is gone, and the last client has left. */
+  /**
+   * Settles when the relay is closed (by us, or because Chrome is gone) and the last client is
+   * disconnected.
+   */
   closed: Promise<void>;
 };
 
@@ -43,11 +45,11 @@ type UpgradeRequest = { request: IncomingMessage; socket: Duplex; head: Buffer }
 
 export type RelayOptions = {
   log: Log;
-  /** A client over which nothing passes for so long is ended; undefined: never. */
+  /** Clients without traffic for so long are closed; undefined: never. */
   idleMs?: number | undefined;
-  /** Whenever a client has come or left: how many there are. */
+  /** Called with the number of clients when one connects or disconnects. */
   onClients?: ((clients: number) => void) | undefined;
-  /** Keeps the protocol log; absent: nobody does. */
+  /** Records the protocol log; absent: no log is kept. */
   recorder?: ProtocolRecorder | undefined;
 };
 
@@ -65,9 +67,9 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
   let ended: { code: number; reason: string } | undefined;
   let connecting = 0;
   const root = (): Promise<Root> => browserRoot(pipe);
-  /** The first client's, made before it comes. */
+  /** The first client's root session, created before the client connects. */
   let preparedRoot: Promise<Root> | undefined = root();
-  preparedRoot.catch(() => undefined); // who comes tries again
+  preparedRoot.catch(() => undefined); // the client's own attempt tries again
 
   const settle = (): void => {
     if (ended && clients.size === 0) resolve();
@@ -112,7 +114,7 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     socket.once('close', () => !isUpgraded && root.end());
     server.handleUpgrade(request, socket, head, (webSocket) => {
       isUpgraded = true;
-      // a gateway that ends closes its half: its client hears why before ws closes ours
+      // a gateway that shuts down closes its half: the client gets the reason before ws closes ours
       socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
       addClient(webSocket, socket, root);
     });
@@ -147,7 +149,7 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
   };
 }
 
-/** ws closes what is too long by itself, without a word. */
+/** ws closes a message that is too long without giving a reason. */
 class RelaySocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {
     const why = code === TOO_BIG ? `a message of more than ${COMMAND_MAX_BYTES >> 20} MiB` : '';

@@ -1,4 +1,4 @@
-/** The Chrome that a relay serves. */
+/** The part of a Chrome that a relay uses. */
 import type { Chrome } from '../../browser/launch.ts';
 
 export type RelayedChrome = Pick<Chrome, 'pipe' | 'paths' | 'proxies' | 'why'> & {

@@ -1,6 +1,6 @@
 /**
- * The session that a client's socket stands for: the browser's own, or one target's, as on Chrome's
- * `/devtools/page/<id>`. What a client sends without a session id goes there.
+ * The CDP session behind a client's socket: the browser's own, or one target's, as with Chrome's
+ * `/devtools/page/<id>`. Commands without a session id go there.
  */
 
 import type { Pipe } from '../../browser/cdp/pipe.ts';
@@ -10,9 +10,9 @@ export type Root = {
   sessionId: string;
   /** Absent: the browser. */
   targetId?: string;
-  /** Settles when the target is gone; never of the browser. */
+  /** Settles when the target is gone; never for the browser. */
   closed?: Promise<void>;
-  /** Detaches it, and the sessions below it. */
+  /** Detaches the root and the sessions below it. */
   end(): void;
 };
 
@@ -22,7 +22,7 @@ export async function browserRoot(pipe: Pipe): Promise<Root> {
 }
 
 /**
- * Attached from a browser session of its own: what is attached from the root belongs to
+ * Attached from a separate browser session: targets attached from the root belong to
  * runner/browser/cdp/pages.ts.
  * Undefined when there is no such target.
  */
@@ -46,6 +46,6 @@ export async function targetRoot(pipe: Pipe, targetId: string): Promise<Root | u
 }
 
 function detach(pipe: Pipe, sessionId: string): void {
-  // rejects only when Chrome is gone, and the session with it
+  // Rejects only when Chrome is gone, and the session with it.
   pipe.call('Target.detachFromTarget', { sessionId }).catch(() => undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * What is new to a client: sessions that come and go below its onAttached, and browser contexts that it
- * has onContextCreated. Only the few messages that tell of them are parsed. Pure, but for what it remembers.
+ * Tracks what a client creates: CDP sessions that attach and detach below its own, and browser
+ * contexts. Only the few messages about them are parsed. Pure, except for its state.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
 
@@ -8,7 +8,7 @@ const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
 const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');
 const ATTACH = 'Target.attachToBrowserTarget';
 const CREATE = 'Target.createBrowserContext';
-/** Of Chrome's answers, which begin with the number. */
+/** The head of Chrome's responses, which begin with the id. */
 const ANSWER = /^\{"id":(-?\d+),"(result|error)"/;
 const ANSWER_HEAD_BYTES = 40;
 
@@ -19,20 +19,20 @@ export type TargetInfo = { targetId: string; type: string };
 export type SessionListener = {
   onAttached(id: string, parent: string, target: TargetInfo | undefined): void;
   onDetached(id: string): void;
-  /** `call`: the id that Chrome got. Undefined: there is none, or nobody will hear of it. */
+  /** `call`: the id sent to Chrome. Undefined: creation failed, or no response will arrive. */
   onContextCreated(browserContextId: string | undefined, call: number): void;
 };
 
 export type SessionTracker = {
-  /** Chrome has said this on a session of the client. */
+  /** A message from Chrome on a session of the client. */
   onMessage(raw: Buffer, cdpSessionId: string): void;
-  /** The client has said this on a session of its onAttached; the id is of this command alone. */
+  /** A command of the client on one of its sessions; the id is unique to this command. */
   onCommand(command: Pick<Command, 'id' | 'method'>, cdpSessionId: string): void;
-  /** That session is the client's no more, and what it was call has no answer. */
+  /** The session has ended; its pending commands get no response. */
   onSessionEnd(cdpSessionId: string): void;
   /** Chrome knew no session for the command with that id. */
   onUnknownSession(id: number): void;
-  /** Commands whose answer has not come. */
+  /** Number of commands without a response. */
   readonly pending: number;
 };
 
@@ -41,7 +41,7 @@ export function openSessionTracker({
   onDetached,
   onContextCreated,
 }: SessionListener): SessionTracker {
-  /** Calls on their way: only the answer names what is new. */
+  /** Pending commands: only the response names what they created. */
   const pending = new Map<number, Call>();
   const fail = (id: number): void => {
     if (pending.get(id)?.method === CREATE) onContextCreated(undefined, id);

@@ -1,7 +1,7 @@
 /**
- * Messages as WebSocket frames of a server: text, whole, neither masked nor compressed (RFC 6455
- * 5.2). Those of one turn of the event loop become one buffer, which costs less than the list of
- * heads and bodies that ws would write. Pure.
+ * Encodes messages as WebSocket frames of a server: text, unfragmented, neither masked nor
+ * compressed (RFC 6455 5.2). Messages of one turn of the event loop become one buffer, which costs
+ * less than the list of heads and bodies that ws would write. Pure.
  */
 
 /** FIN and the opcode of text. */
@@ -9,7 +9,7 @@ const TEXT = 0x81;
 const SHORT_MAX = 125;
 const MIDDLE_MAX = 0xffff;
 
-/** All of them, one after another, copied. */
+/** Encodes all messages one after another into one buffer. */
 export function framed(messages: readonly Buffer[]): Buffer {
   const size = messages.reduce((sum, { length }) => sum + headSize(length) + length, 0);
   const frames = Buffer.allocUnsafe(size);
@@ -21,7 +21,7 @@ export function framed(messages: readonly Buffer[]): Buffer {
   return frames;
 }
 
-/** What stands before a message of that length: for one too long to be copied. */
+/** The frame head for a message of that length; used for messages too long to copy. */
 export function frameHead(length: number): Buffer {
   const head = Buffer.allocUnsafe(headSize(length));
   writeHead(head, 0, length);
@@ -33,7 +33,7 @@ function headSize(length: number): number {
   return length <= MIDDLE_MAX ? 4 : 10;
 }
 
-/** Gives where the message begins. */
+/** Returns the offset of the message. */
 function writeHead(frames: Buffer, at: number, length: number): number {
   frames[at] = TEXT;
   if (length <= SHORT_MAX) {

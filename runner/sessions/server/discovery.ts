@@ -1,6 +1,6 @@
 /**
- * What Chrome answers under /json where it listens itself, but for the addresses of sockets, which
- * are the gateway's: the targets of a session, and what drivers do with them before they connect.
+ * Serves Chrome's /json routes for one session: its targets, and what drivers request before they
+ * connect. Socket addresses are added by the gateway.
  */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -14,7 +14,7 @@ type TargetInfo = Record<'targetId' | 'type' | 'title' | 'url', string>;
 /** A page's data: URL may have megabytes. Drivers use the id and the socket's address. */
 const URL_MAX_CHARS = 8_192;
 
-/** Undefined: there is no such route. A Buffer is JSON already. */
+/** Undefined: no such route. A Buffer is JSON already. */
 export function discoveryOf(
   method: string,
   url: URL,
@@ -59,7 +59,10 @@ function described({ targetId: id, type, title, url }: TargetInfo): object {
   return { id, type, title, url: url.slice(0, URL_MAX_CHARS), description: '' };
 }
 
-/** Chrome's pipe does not give its own; this is of the protocol's stable part and beyond. */
+/**
+ * Chrome's pipe cannot provide the protocol; this is the one of the npm package, stable part and
+ * beyond.
+ */
 function protocol(): Promise<Buffer> {
   text ??= readProtocol().catch((error: unknown) => {
     text = undefined;
@@ -68,7 +71,7 @@ function protocol(): Promise<Buffer> {
   return text;
 }
 
-/** Of the library, and so the same for every Chrome: read and shortened once. */
+/** The same for every Chrome: read and minified once. */
 let text: Promise<Buffer> | undefined;
 
 async function readProtocol(): Promise<Buffer> {

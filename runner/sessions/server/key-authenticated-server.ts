@@ -1,7 +1,7 @@
 /**
- * An HTTP server that opens a session to who has its signing key, for as long as the session is
- * registered: upgrades go to it, and GET /json/version answers as Chrome does, for drivers that are
- * given an http address. Everything else is refused.
+ * An HTTP server that routes each request to the session of its signing key while that session is
+ * registered. Serves upgrades, and GET /json/version as Chrome does, for drivers that are given an
+ * http address. All other requests are refused.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,10 +10,10 @@ import type { Duplex } from 'node:stream';
 import { answerRefusal, refuse } from '../refusal.ts';
 
 const NO_ROUTE = 'There is no such route.';
-/** A request with its body. Its other half is FILE_TRANSFER_TIMEOUT_MS of the gateway. */
+/** For a request with its body. Its other half is FILE_TRANSFER_TIMEOUT_MS of the gateway. */
 const REQUEST_TIMEOUT_MS = 1_800_000;
 
-/** As much of a relay as is used here. */
+/** The part of a relay that is used here. */
 export type UpgradeHandler = {
   serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
 };
@@ -22,26 +22,26 @@ export type Upgrade = { request: IncomingMessage; socket: Socket; head: Buffer; 
 export type Exchange = { request: IncomingMessage; response: ServerResponse; url: URL };
 
 export type Routes<T> = {
-  /** Serves an upgrade with a good key. */
+  /** Serves an upgrade with a valid key. */
   upgrade(registered: T, upgrade: Upgrade): void;
-  /** Answers a request with a good key; false when there is no such route. */
+  /** Answers a request with a valid key; false when there is no such route. */
   answer(registered: T, exchange: Exchange): boolean;
-  /** What GET /json/version tells of the browser, beside its address. */
+  /** The browser's fields of GET /json/version, without its address. */
   version?(registered: T): Promise<Record<string, string>>;
-  /** What comes with no key, or one that opens nothing here, gets. */
+  /** The response to a missing or unknown key. */
   unauthorized: { statusCode: number; message: string };
 };
 
 export type KeyAuthenticatedServer<T> = AsyncDisposable & {
-  /** Lets in to this session by this key until it is disposed. */
+  /** Routes requests with this key to the session until it is disposed. */
   register(signingKey: string, registered: T): Disposable;
-  /** Until it is disposed, who comes with this key waits for its session to be registered. */
+  /** Connections with this key wait until the session is registered, or until this is disposed. */
   reserve(signingKey: string): Disposable;
-  /** Serves a connection that somebody else has accepted. */
+  /** Serves a connection that was accepted elsewhere. */
   serve(socket: Socket): void;
 };
 
-/** `where`: path of a socket file, which is its owner's alone, or an address. */
+/** `where`: path of a socket file, accessible to its owner only, or an address. */
 export async function openKeyAuthenticatedServer<T>(
   where: string | { host: string; port: number },
   routes: Routes<T>,
@@ -101,7 +101,7 @@ export async function openKeyAuthenticatedServer<T>(
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();
-      for (const socket of upgraded) socket.destroySoon(); // what is on its way still leaves
+      for (const socket of upgraded) socket.destroySoon(); // pending writes are sent first
       await closed;
     },
   };
@@ -120,16 +120,13 @@ async function answerVersion(
 ): Promise<void> {
   const signingKey = url.searchParams.get('signingKey');
   const webSocketDebuggerUrl = `ws://${url.host}/?signingKey=${signingKey}`;
-  // a browser that is about to end does not say, and its address is good all the same
+  // Rejects when the browser is about to end; its address is valid all the same.
   const version = await asked?.catch(() => undefined);
   const body = { ...(version ?? DEFAULT_VERSION), webSocketDebuggerUrl };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/**
- * The request's address; undefined when it cannot be read. The host header is the client's own word
- * for this host.
- */
+/** The request's URL; undefined when it is invalid. The host is the one the client sent. */
 function addressOf(request: IncomingMessage): URL | undefined {
   const base = `ws://${request.headers.host ?? '127.0.0.1'}`;
   return URL.parse(request.url ?? '/', base) ?? undefined;

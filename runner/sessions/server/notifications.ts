@@ -1,4 +1,4 @@
-/** What a runner hears of core while it works: releases, and API keys that were revoked. */
+/** Notifications from core that a runner follows: releases, and revoked API keys. */
 
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { Leases } from '../../leases/leases.ts';

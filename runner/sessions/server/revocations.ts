@@ -1,21 +1,22 @@
 /**
- * API keys that were revoked: what they opened is closed, at this runner's server, where every
- * connection to a session ends whichever way it came. Core says which; it refuses new connections
- * by itself.
+ * Closes connections of revoked API keys. This happens at the runner's session server, where every
+ * connection to a session ends. Core reports the keys and refuses new connections itself.
  */
 import type { Socket } from 'node:net';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { type Following, follow, WAIT_MS } from '../../leases/long-poll.ts';
 
-/** For the close frame to leave; what does not read it is cut. Ours: within the second promised. */
+/**
+ * For the close frame to be sent; then the socket is destroyed. Ours: within the second promised.
+ */
 const GOODBYE_MS = 200;
 const POLICY_VIOLATION = 1008;
 const REASON = 'the API key was revoked';
 
 export type Revocations = {
-  /** False for a key that was revoked; else the connection is closed when that happens. */
+  /** False for a revoked key; otherwise the socket is closed when the key is revoked. */
   track(keyId: string, socket: Socket): boolean;
-  /** All that are revoked; once revoked, for ever. */
+  /** All revoked keys; a revocation is permanent. */
   revoke(keyIds: readonly string[]): void;
 };
 
@@ -58,7 +59,7 @@ export async function followRevocations(
   });
 }
 
-/** Between two frames, as `ws` writes each in one piece. */
+/** Safe between two frames, because `ws` writes each frame in one piece. */
 function close(socket: Socket): void {
   socket.end(closeFrame());
   const cut = setTimeout(() => socket.destroy(), GOODBYE_MS);

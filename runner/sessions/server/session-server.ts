@@ -1,15 +1,15 @@
 /**
- * The door by which gateways reach this runner's sessions. It trusts nothing but the signing key of
- * a session that is here: who may have one is core's to say. Routes, each with ?signingKey=, an
- * upgrade with &apiKeyId=, too: the public part of the API key with which it ends.
+ * The session server: gateways reach this runner's sessions here. Requests are authorised by the
+ * session's signing key alone; core decides who gets one. Each route takes ?signingKey=; upgrades
+ * also take &apiKeyId=, the public part of the API key whose revocation closes them.
  *   upgrade /connect, /   the session's relay
  *   upgrade /view         its live view (runner/sessions/live-view/live-view.ts); &target=<target
- * id>, or the active page;
- *                         &until=<ms since 1970>, when it ends
+ *   id>, or the active page;
+ *                         &until=<ms since 1970>, when it expires
  *   GET /targets          its open pages, as JSON
  *   PUT /uploads/<name>   a file for its pages; answered when they can read it
  *   upgrade /devtools/page/<target id>   the relay, for that target alone
- *   GET /json/...         as Chrome's (discovery.ts)
+ *   GET /json/...         as in Chrome (discovery.ts)
  */
 import { chmod } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -29,7 +29,7 @@ import {
 } from './key-authenticated-server.ts';
 import { openRevocations, type Revocations } from './revocations.ts';
 
-/** As much of a session as the door uses. */
+/** The part of a session that the server uses. */
 export type RegisteredSession = {
   relay: UpgradeHandler;
   chrome: Pick<Chrome, 'pipe'>;
@@ -37,32 +37,32 @@ export type RegisteredSession = {
   putUpload?: PutUpload;
 };
 
-/** One open page, as GET /targets tells it. */
+/** One open page, as reported by GET /targets. */
 export type Target = {
   id: string;
   url: string;
   title: string;
-  /** Empty: Chrome does not say. */
+  /** Empty: Chrome does not report it. */
   faviconUrl: string;
-  /** The one opened or brought to the front last. */
+  /** The page opened or brought to the front last. */
   active: boolean;
 };
 
 export type SessionServer = AsyncDisposable & {
-  /** What gateways dial: unix:<path> or host:port. */
+  /** The address that gateways connect to: unix:<path> or host:port. */
   address: string;
-  /** Lets in to this session by this key until it is disposed. */
+  /** Routes requests with this key to the session until it is disposed. */
   register(signingKey: string, session: RegisteredSession): Disposable;
-  /** Until it is disposed, who comes with this key waits for its session to be admitted. */
+  /** Connections with this key wait until the session is registered, or until this is disposed. */
   reserve(signingKey: string): Disposable;
-  /** Serves a connection that a gateway on this machine has accepted and handed over. */
+  /** Serves a socket that a gateway on this machine accepted and handed off. */
   serve(socket: Socket): void;
-  /** Closes what these API keys opened. */
+  /** Closes the connections of these API keys. */
   revoke: Revocations['revoke'];
 };
 
 export async function openSessionServer(options: {
-  /** Path of the socket file, or where to listen on a network. */
+  /** Path of the socket file, or a network address to listen on. */
   where: string | { host: string; port: number };
   log: Log;
 }): Promise<SessionServer> {
@@ -78,7 +78,7 @@ export async function openSessionServer(options: {
       },
       answer: (session, exchange) => answer(session, exchange, log),
       version,
-      // a gateway has asked core just now: the session has ended since
+      // core authorised the request just now, so the session has ended since
       unauthorized: { statusCode: 410, message: 'The session has ended.' },
     });
   if (typeof where === 'string') await chmod(where, 0o600);
@@ -135,7 +135,7 @@ function answer(
 
 type Version = { product: string; protocolVersion: string; userAgent: string; jsVersion: string };
 
-/** As Chrome tells it where it listens itself. */
+/** The fields of Chrome's own /json/version. */
 async function version({ chrome }: RegisteredSession): Promise<Record<string, string>> {
   const said = (await chrome.pipe.call('Browser.getVersion')) as Version;
   return {

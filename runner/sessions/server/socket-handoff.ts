@@ -1,16 +1,16 @@
 /**
- * Connections that `tabern serve` has accepted and hands over: they come in at the server as if they
- * had been dialled there. In a runner that stands alone nothing is handed over.
+ * Socket hand-off: `tabern serve` accepts connections and passes them to this process. They are
+ * served as if they had been accepted by the session server. A stand-alone runner receives none.
  */
 import { Socket } from 'node:net';
 import { isSocketHandOff, type SessionServerOpened } from '../../../proto/common/runner-ipc.ts';
 import type { SessionServer } from './session-server.ts';
 
-/** Tells the parent of the server; takes what it hands over until the end of the process. */
+/** Reports the session server's address to the parent; serves handed-off sockets until exit. */
 export function receiveHandedOffSockets(server: Pick<SessionServer, 'address' | 'serve'>): void {
   if (process.send === undefined) return;
   process.on('message', (message: unknown, socket: unknown) => {
-    // a client that left meanwhile is no socket any more
+    // the socket is undefined when the client has disconnected meanwhile
     if (!isSocketHandOff(message) || !(socket instanceof Socket)) return;
     socket.pause().unshift(Buffer.from(message.bytesRead, 'base64'));
     server.serve(socket);

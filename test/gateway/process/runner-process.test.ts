@@ -93,8 +93,8 @@ test('where spans are made it gets what makes them, and where they go', () => {
 
 /** A fake runner: reports an address, returns the bytes that came with a socket, then exits. */
 const RUNNER = `process.send({ type: 'session-server', address: 'unix:/server' });
-  process.on('message', ({ bytesRead }, socket) => {
-    socket.end('taken: ' + Buffer.from(bytesRead, 'base64'), () => process.kill(process.pid, 'SIGKILL'));
+  process.on('message', ({ bytesRead: bytes }, socket) => {
+    socket.end('taken: ' + Buffer.from(bytes, 'base64'), () => process.kill(process.pid, 9));
   });`;
 
 test('a connection goes to the runner that has that address, and to no other', async () => {

@@ -91,7 +91,7 @@ test('what was refused and then gets no answer waits as long as what was not', a
   const answer = errorOf(session.call('Page.reload', {}, { ...PATIENT, timeoutMs: 100 }));
   await Promise.resolve(); // it is refused
   fallSilent();
-  assert.match(String(await answer), /the answer to Page.reload did not come in 100 ms/);
+  assert.match(String(await answer), /no response to Page.reload within 100 ms/);
 });
 
 test('the end of a page is told to what waits for it between two processes', async () => {
