@@ -14,20 +14,20 @@ const MISSES_MAX = 6;
  * the same.
  */
 export function watchHeart(
-  pipe: Pick<Pipe, 'call' | 'isPaused' | 'heardBytes'>,
+  pipe: Pick<Pipe, 'call' | 'isPaused' | 'bytesReceived'>,
   onHang: () => void,
   beatMs = BEAT_MS,
 ): () => void {
   let misses = 0;
   const timer = setInterval(() => {
-    const before = pipe.heardBytes;
+    const before = pipe.bytesReceived;
     pipe.call('Browser.getVersion', {}, beatMs).then(
       () => {
         misses = 0;
       },
       () => {
         if (pipe.isPaused) return; // its answer waits behind a client that does not read
-        misses = pipe.heardBytes > before ? 0 : misses + 1;
+        misses = pipe.bytesReceived > before ? 0 : misses + 1;
         if (misses !== MISSES_MAX) return;
         clearInterval(timer);
         onHang();

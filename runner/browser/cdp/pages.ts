@@ -101,13 +101,14 @@ class PageList implements Pages {
   constructor(pipe: Pipe) {
     this.#pipe = pipe;
     pipe.onEvent(({ method, params }) => {
-      if (method === 'Target.attachedToTarget') this.#begin(params as Attachment);
-      else if (method === 'Target.targetCreated') this.#appear(params['targetInfo'] as Target);
-      else if (method === 'Target.detachedFromTarget') this.#finish(String(params['sessionId']));
-      else if (method === 'Target.targetInfoChanged') this.#tell(params['targetInfo'] as Target);
+      if (method === 'Target.attachedToTarget') this.#onAttached(params as Attachment);
+      else if (method === 'Target.targetCreated') this.#onCreated(params['targetInfo'] as Target);
+      else if (method === 'Target.detachedFromTarget')
+        this.#onDetached(String(params['sessionId']));
+      else if (method === 'Target.targetInfoChanged') this.#update(params['targetInfo'] as Target);
     });
     void pipe.closed.then(() => {
-      for (const sessionId of this.#open.keys()) this.#finish(sessionId);
+      for (const sessionId of this.#open.keys()) this.#onDetached(sessionId);
     });
   }
 
@@ -122,7 +123,7 @@ class PageList implements Pages {
   }
 
   get active(): Page | undefined {
-    return this.#of(this.#front.at(-1) ?? '');
+    return this.#byTarget(this.#front.at(-1) ?? '');
   }
 
   onPage(listener: (page: Page) => void): () => void {
@@ -143,7 +144,7 @@ class PageList implements Pages {
 
   async refresh(): Promise<void> {
     const { targetInfos } = await this.#pipe.call('Target.getTargets', { filter: PAGES_ONLY });
-    for (const target of targetInfos as Target[]) this.#tell(target);
+    for (const target of targetInfos as Target[]) this.#update(target);
   }
 
   async prepare(preparation: Preparation): Promise<void> {
@@ -165,9 +166,9 @@ class PageList implements Pages {
   }
 
   activate(targetId: string): void {
-    if (this.#front.at(-1) === targetId || !this.#of(targetId)) return;
+    if (this.#front.at(-1) === targetId || !this.#byTarget(targetId)) return;
     this.#front = [...this.#front.filter((id) => id !== targetId), targetId];
-    this.#changed();
+    this.#notifyChange();
   }
 
   /**
@@ -175,14 +176,14 @@ class PageList implements Pages {
    * debugger even when not told to, and its opener's script waits too, forever if no client resumes
    * it (seen with Chromium 153; in a live view nothing would).
    */
-  #appear(target: Target): void {
+  #onCreated(target: Target): void {
     if (target.openerId !== undefined) for (const listener of this.#onWindows) listener();
     if (this.#preparations.length === 0) void this.#attach(target);
   }
 
   /** A target that is gone is not attached. */
   async #attach({ targetId, type, subtype }: Target): Promise<void> {
-    if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
+    if (type !== 'page' || subtype !== undefined || this.#byTarget(targetId)) return;
     const wanted = { targetId, flatten: true };
     const attached =
       this.#attaching.get(targetId) ??
@@ -192,10 +193,10 @@ class PageList implements Pages {
     this.#attaching.delete(targetId);
   }
 
-  #begin({ sessionId, targetInfo, waitingForDebugger }: Attachment): void {
+  #onAttached({ sessionId, targetInfo, waitingForDebugger }: Attachment): void {
     const { targetId, type, subtype } = targetInfo;
     // sessions that we attached by hand arrive here too
-    if (type !== 'page' || subtype !== undefined || this.#of(targetId)) return;
+    if (type !== 'page' || subtype !== undefined || this.#byTarget(targetId)) return;
     const page = openPage(this.#pipe, { sessionId, targetInfo }, this.idOf(targetId));
     this.#open.set(sessionId, page);
     for (const listener of this.#onPages) listener(page);
@@ -207,27 +208,27 @@ class PageList implements Pages {
     void prepared.then(run);
   }
 
-  #finish(sessionId: string): void {
+  #onDetached(sessionId: string): void {
     const page = this.#open.get(sessionId);
     if (!page) return;
     this.#open.delete(sessionId);
     this.#front = this.#front.filter((id) => id !== page.targetId);
     page.end();
-    this.#changed();
+    this.#notifyChange();
   }
 
-  #tell({ targetId, url, title }: Target): void {
-    const page = this.#of(targetId);
+  #update({ targetId, url, title }: Target): void {
+    const page = this.#byTarget(targetId);
     if (!page || (page.url === url && page.title === title)) return;
     Object.assign(page, { url, title });
-    this.#changed();
+    this.#notifyChange();
   }
 
-  #of(targetId: string): Known | undefined {
+  #byTarget(targetId: string): Known | undefined {
     return [...this.#open.values()].find((page) => page.targetId === targetId);
   }
 
-  #changed(): void {
+  #notifyChange(): void {
     for (const listener of this.#onChanges) listener();
   }
 }

@@ -59,7 +59,7 @@ export type Pipe = {
   resume(who: object): void;
   readonly isPaused: boolean;
   /** Bytes received from Chrome so far. */
-  readonly heardBytes: number;
+  readonly bytesReceived: number;
   /** Share of the thread's time: reading pauses while the share rests. */
   readonly share: Share;
   /** Settles when Chrome has closed its end; never rejects. */
@@ -91,28 +91,28 @@ export function openPipe(
   let nextId = 1;
   let sessionsId = SESSIONS_ID_MAX;
   let isOpen = true;
-  let unsaid: Buffer[] = [];
-  let unsaidBytes = 0;
-  let heardBytes = 0;
+  let queued: Buffer[] = [];
+  let queuedBytes = 0;
+  let bytesReceived = 0;
   let draining: Promise<unknown> | undefined;
 
   const flush = (): void => {
-    const said = unsaidBytes > JOINED_MAX_BYTES ? unsaid : [Buffer.concat(unsaid)];
-    const isAny = unsaidBytes > 0;
-    unsaid = [];
-    unsaidBytes = 0;
+    const buffers = queuedBytes > JOINED_MAX_BYTES ? queued : [Buffer.concat(queued)];
+    const isAny = queuedBytes > 0;
+    queued = [];
+    queuedBytes = 0;
     if (!isAny || !isOpen) return;
     toChrome.cork();
-    for (const bytes of said) toChrome.write(bytes);
+    for (const bytes of buffers) toChrome.write(bytes);
     toChrome.uncork();
   };
   /** Messages written in one turn of the loop leave in one system call. */
   const put = (message: Buffer): boolean => {
-    pace.asked();
-    if (unsaidBytes === 0) process.nextTick(flush);
-    unsaid.push(message, END);
-    unsaidBytes += message.length + 1;
-    return !toChrome.writableNeedDrain && unsaidBytes < toChrome.writableHighWaterMark;
+    pace.onCommand();
+    if (queuedBytes === 0) process.nextTick(flush);
+    queued.push(message, END);
+    queuedBytes += message.length + 1;
+    return !toChrome.writableNeedDrain && queuedBytes < toChrome.writableHighWaterMark;
   };
   const settle = (raw: Buffer): void => {
     const answer = JSON.parse(raw.toString()) as Answer;
@@ -131,7 +131,7 @@ export function openPipe(
     else waiter.resolve(answer.result ?? {});
   };
   const receive = (raw: Buffer): void => {
-    pace.heard(raw);
+    pace.onMessage(raw);
     const id = cdpSessionOf(raw);
     if (id === undefined) settle(raw);
     else listeners.get(id)?.receive(raw);
@@ -139,9 +139,9 @@ export function openPipe(
   const skip = (tail: Buffer): void => listeners.get(cdpSessionOf(tail) ?? '')?.onTooLong?.();
   const split = splitter(receive, { skip });
   const read = (bytes: Buffer): void => {
-    heardBytes += bytes.length;
+    bytesReceived += bytes.length;
     try {
-      if (share.spend(() => split(bytes))) pace.read();
+      if (share.spend(() => split(bytes))) pace.onRead();
     } catch {
       // only an exploited Chrome writes an unbounded message: closing its pipe ends it
       fromChrome.destroy();
@@ -214,8 +214,8 @@ export function openPipe(
     get isPaused() {
       return reading.isPaused;
     },
-    get heardBytes() {
-      return heardBytes;
+    get bytesReceived() {
+      return bytesReceived;
     },
   };
 }

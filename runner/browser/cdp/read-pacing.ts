@@ -6,22 +6,22 @@
  */
 import type { Readable } from 'node:stream';
 
-const REST_MS = 1;
+const PAUSE_MS = 1;
 /** Ours: a response that takes longer than this may be delayed by one pause. */
-const ASKED_LATELY_MS = 100;
-const NEWS = '{"method":"Network.';
+const RECENT_MS = 100;
+const NETWORK_EVENT = '{"method":"Network.';
 /** A request waits for the answer to this event. */
-const QUESTION = `${NEWS}requestIntercepted`;
+const INTERCEPTED = `${NETWORK_EVENT}requestIntercepted`;
 /** Responses begin with these; the second is for a session that is gone. */
 const ANSWERS = ['{"id":', '{"error":'];
 
 export type Pace = Disposable & {
   /** A command was sent to Chrome. */
-  asked(): void;
+  onCommand(): void;
   /** One message was received. */
-  heard(message: Buffer): void;
+  onMessage(message: Buffer): void;
   /** All available data was read, and the last message is complete. */
-  read(): void;
+  onRead(): void;
 };
 
 /**
@@ -30,49 +30,49 @@ export type Pace = Disposable & {
  */
 type Inside = { _handle?: { readStart?(): unknown; readStop?(): unknown } };
 
-type Options = { restMs?: number; now?: () => number };
+type Options = { pauseMs?: number; now?: () => number };
 
 export function openPace(fromChrome: Readable, options: Options = {}): Pace {
-  const { restMs = REST_MS, now = () => performance.now() } = options;
+  const { pauseMs = PAUSE_MS, now = () => performance.now() } = options;
   /**
    * Times of pending commands. A response is matched with the last one, because slow commands come
    * first.
    */
-  let unanswered: number[] = [];
-  let isNewsOnly = true;
-  let rest: NodeJS.Timeout | undefined;
+  let pending: number[] = [];
+  let isNetworkOnly = true;
+  let timer: NodeJS.Timeout | undefined;
 
   /** stream.pause() does not help: Node still reads 64 KiB ahead, message by message. */
   const inside = () => (fromChrome as Inside)._handle;
-  const goOn = (): void => {
-    if (rest === undefined) return;
-    clearTimeout(rest);
-    rest = undefined;
+  const resume = (): void => {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = undefined;
     inside()?.readStart?.();
   };
-  const isAwaited = (): boolean => {
-    const last = unanswered.at(-1) ?? Number.NEGATIVE_INFINITY;
-    if (now() - last < ASKED_LATELY_MS) return true;
-    unanswered = [];
+  const isResponsePending = (): boolean => {
+    const last = pending.at(-1) ?? Number.NEGATIVE_INFINITY;
+    if (now() - last < RECENT_MS) return true;
+    pending = [];
     return false;
   };
   return {
-    asked() {
-      unanswered.push(now());
-      goOn();
+    onCommand() {
+      pending.push(now());
+      resume();
     },
-    heard(message) {
-      const head = message.toString('latin1', 0, QUESTION.length);
-      isNewsOnly &&= head.startsWith(NEWS) && head !== QUESTION;
-      if (ANSWERS.some((start) => head.startsWith(start))) unanswered.pop();
+    onMessage(message) {
+      const head = message.toString('latin1', 0, INTERCEPTED.length);
+      isNetworkOnly &&= head.startsWith(NETWORK_EVENT) && head !== INTERCEPTED;
+      if (ANSWERS.some((start) => head.startsWith(start))) pending.pop();
     },
-    read() {
-      if (isNewsOnly && rest === undefined && !isAwaited()) {
+    onRead() {
+      if (isNetworkOnly && timer === undefined && !isResponsePending()) {
         inside()?.readStop?.();
-        rest = setTimeout(goOn, restMs);
+        timer = setTimeout(resume, pauseMs);
       }
-      isNewsOnly = true;
+      isNetworkOnly = true;
     },
-    [Symbol.dispose]: goOn, // the end of the stream must still be read
+    [Symbol.dispose]: resume, // the end of the stream must still be read
   };
 }

@@ -8,10 +8,10 @@ const CALL_TIMEOUT_MS = 2_000;
  * Chrome 156 rejects some Page commands with this, without effect, while a page changes its
  * process: for 17 to 50 ms of a cross-site navigation, longer on a busy machine.
  */
-const BETWEEN_PROCESSES = 'Not attached to an active page';
+const NOT_ATTACHED = 'Not attached to an active page';
 /** Ours: grows by this much with each retry. */
-const AGAIN_MS = 20;
-const AGAIN_MAX_MS = 1_000;
+const RETRY_MIN_MS = 20;
+const RETRY_MAX_MS = 1_000;
 
 type Params = Record<string, unknown>;
 type Message = {
@@ -26,7 +26,7 @@ export type CallOptions = {
   /** For one response; 2 s by default. */
   timeoutMs?: number;
   /** No retry starts after this time; `timeoutMs` by default. */
-  patienceMs?: number;
+  retryMs?: number;
   /** No retry starts after it aborts. */
   signal?: AbortSignal;
 };
@@ -74,7 +74,7 @@ export function openTargetSession(
     const { id, method = '', params, result, error } = JSON.parse(raw.toString()) as Message;
     if (id === undefined) {
       for (const listener of listeners.get(method) ?? []) listener(params ?? {});
-    } else if (error) waiters.get(id)?.refuse(error.message);
+    } else if (error) waiters.get(id)?.retryOrReject(error.message);
     else waiters.get(id)?.resolve(result ?? {});
   };
   pipe.claim(sessionId, receive);
@@ -95,7 +95,7 @@ export function openTargetSession(
       const text = Buffer.from(JSON.stringify({ id, method, params, sessionId }));
       using waiter = openWaiter({ method, write: () => void pipe.write(text) }, options);
       waiters.set(id, waiter);
-      waiter.ask();
+      waiter.send();
       try {
         return await waiter.promise;
       } finally {
@@ -129,21 +129,21 @@ export function openTargetSession(
 
 type Waiter = PromiseWithResolvers<Params> &
   Disposable & {
-    ask(): void;
-    refuse(message: string): void;
+    send(): void;
+    retryOrReject(message: string): void;
   };
 
 /** Waits for the response to one command. */
 function openWaiter(
   { method, write }: { method: string; write(): void },
-  { timeoutMs = CALL_TIMEOUT_MS, patienceMs = timeoutMs, signal }: CallOptions,
+  { timeoutMs = CALL_TIMEOUT_MS, retryMs = timeoutMs, signal }: CallOptions,
 ): Waiter {
   const { promise, resolve, reject } = Promise.withResolvers<Params>();
-  const askedUntil = performance.now() + patienceMs;
-  let againMs = AGAIN_MS;
+  const retryUntil = performance.now() + retryMs;
+  let delayMs = RETRY_MIN_MS;
   let timer: NodeJS.Timeout | undefined;
   const late = `no response to ${method} within ${timeoutMs} ms`;
-  const ask = (): void => {
+  const send = (): void => {
     timer = setTimeout(() => reject(new Error(late)), timeoutMs);
     write();
   };
@@ -151,14 +151,14 @@ function openWaiter(
     promise,
     resolve,
     reject,
-    ask,
-    refuse(message) {
+    send,
+    retryOrReject(message) {
       clearTimeout(timer);
       const error = new Error(message);
-      const isOver = performance.now() + againMs > askedUntil;
-      if (message !== BETWEEN_PROCESSES || isOver) return reject(error);
-      timer = setTimeout(() => (signal?.aborted ? reject(error) : ask()), againMs);
-      againMs = Math.min(againMs + AGAIN_MS, AGAIN_MAX_MS);
+      const isOver = performance.now() + delayMs > retryUntil;
+      if (message !== NOT_ATTACHED || isOver) return reject(error);
+      timer = setTimeout(() => (signal?.aborted ? reject(error) : send()), delayMs);
+      delayMs = Math.min(delayMs + RETRY_MIN_MS, RETRY_MAX_MS);
     },
     [Symbol.dispose]: () => clearTimeout(timer),
   };

@@ -8,7 +8,7 @@ import { isOpenUrl } from '../../browser/cdp/command-policy.ts';
 import type { Page, Pages } from '../../browser/cdp/pages.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
 import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
-import type { Said } from './input.ts';
+import type { ViewerMessage } from './input.ts';
 
 /**
  * Ours: with so many commands that wait for their answer, what comes is dropped. Input stops first:
@@ -20,7 +20,7 @@ const COMMANDS_MAX = 128;
 /** A dialog goes with its page: asked again, this would answer one that nobody has seen. */
 const ONCE: CallOptions = { signal: AbortSignal.abort() };
 
-export type Act = Exclude<Said, { kind: 'ack' }>;
+export type ViewerAction = Exclude<ViewerMessage, { kind: 'ack' }>;
 
 /**
  * `notice` tells the viewer why something was not done. Without a session there is no tab to do it
@@ -29,9 +29,9 @@ export type Act = Exclude<Said, { kind: 'ack' }>;
 export function actions(
   { pipe, pages }: { pipe: Pipe; pages: Pages },
   notice: (text: string) => void,
-): (said: Act, session: TargetSession | undefined) => void {
+): (message: ViewerAction, session: TargetSession | undefined) => void {
   let waiting = 0;
-  let going = new AbortController();
+  let navigation = new AbortController();
   const run = async (act: () => Promise<unknown>, max = COMMANDS_MAX): Promise<void> => {
     if (waiting >= max) return;
     waiting += 1;
@@ -44,31 +44,35 @@ export function actions(
     }
   };
   const choose = (targetId: string): void => {
-    if (openOf(pages, targetId) === undefined) return;
+    if (openPage(pages, targetId) === undefined) return;
     pages.activate(targetId);
     void run(() => pipe.call('Target.activateTarget', { targetId }));
   };
   /** What was asked for before, and not done yet, must not be done after it. */
-  const go = (act: (options: CallOptions) => Promise<unknown>): void => {
-    going.abort();
-    going = new AbortController();
-    void run(() => act({ signal: going.signal }));
+  const navigateOnce = (act: (options: CallOptions) => Promise<unknown>): void => {
+    navigation.abort();
+    navigation = new AbortController();
+    void run(() => act({ signal: navigation.signal }));
   };
-  return (said, session) => {
-    if (said.kind === 'tab') return choose(said.id);
+  return (message, session) => {
+    if (message.kind === 'tab') return choose(message.id);
     if (session === undefined) return;
-    switch (said.kind) {
+    switch (message.kind) {
       case 'input':
-        return void run(() => session.call(said.command.method, said.command.params), INPUTS_MAX);
+        return void run(
+          () => session.call(message.command.method, message.command.params),
+          INPUTS_MAX,
+        );
       case 'navigate':
-        if (isOpenUrl(said.url)) return go(() => navigate(session, said.url, notice));
+        if (isOpenUrl(message.url))
+          return navigateOnce(() => navigate(session, message.url, notice));
         return notice('Only http, https, about, data and blob addresses can be opened.');
       case 'history':
-        return go((options) => goInHistory(session, said.by, options));
+        return navigateOnce((options) => goInHistory(session, message.by, options));
       case 'reload':
-        return go((options) => session.call('Page.reload', {}, options));
+        return navigateOnce((options) => session.call('Page.reload', {}, options));
       case 'dialog': {
-        const { accept, text: promptText } = said;
+        const { accept, text: promptText } = message;
         const params = { accept, promptText };
         return void run(() => session.call('Page.handleJavaScriptDialog', params, ONCE));
       }
@@ -77,7 +81,7 @@ export function actions(
 }
 
 /** The page of that target, when it is open. */
-export function openOf(pages: Pages, targetId: string): Page | undefined {
+export function openPage(pages: Pages, targetId: string): Page | undefined {
   return pages.open().find((page) => page.targetId === targetId);
 }
 

@@ -15,7 +15,7 @@ const TOUCHES_MAX = 16;
 /** Ours: JSON.parse takes long of many. Sixteen fingers have less. */
 const VALUES_MAX = 200;
 /** In pixels, either way: larger than any page is shown. */
-const FAR = 1e6;
+const COORDINATE_MAX = 1e6;
 
 const BUTTONS = ['none', 'left', 'middle', 'right', 'back', 'forward'] as const;
 const MOUSE = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' } as const;
@@ -28,7 +28,7 @@ const TOUCH = {
 
 export type Command = { method: string; params: Record<string, unknown> };
 
-export type Said =
+export type ViewerMessage =
   | { kind: 'ack' }
   | { kind: 'input'; command: Command }
   | { kind: 'navigate'; url: string }
@@ -40,7 +40,7 @@ export type Said =
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What the message says; undefined for whatever our page would not say. */
-export function readMessage(bytes: Buffer): Said | undefined {
+export function readMessage(bytes: Buffer): ViewerMessage | undefined {
   const fields = parseObject(bytes);
   if (fields === undefined) return undefined;
   switch (fields['type']) {
@@ -57,7 +57,7 @@ export function readMessage(bytes: Buffer): Said | undefined {
     case 'text':
       return input('Input.insertText', text_(fields));
     case 'navigate': {
-      const url = short(fields['url'], URL_MAX_CHARS);
+      const url = string(fields['url'], URL_MAX_CHARS);
       return url === undefined ? undefined : { kind: 'navigate', url };
     }
     case 'history': {
@@ -67,12 +67,12 @@ export function readMessage(bytes: Buffer): Said | undefined {
     case 'reload':
       return { kind: 'reload' };
     case 'tab': {
-      const id = short(fields['id'], NAME_MAX_CHARS);
+      const id = string(fields['id'], NAME_MAX_CHARS);
       return id === undefined ? undefined : { kind: 'tab', id };
     }
     case 'dialog': {
       const { accept } = fields;
-      const text = short(fields['text'], TEXT_MAX_CHARS);
+      const text = string(fields['text'], TEXT_MAX_CHARS);
       if (typeof accept !== 'boolean' || text === undefined) return undefined;
       return { kind: 'dialog', accept, text };
     }
@@ -83,7 +83,7 @@ export function readMessage(bytes: Buffer): Said | undefined {
 
 type Params = Record<string, unknown> | undefined;
 
-function input(method: string, params: Params): Said | undefined {
+function input(method: string, params: Params): ViewerMessage | undefined {
   return params && { kind: 'input', command: { method, params } };
 }
 
@@ -91,9 +91,9 @@ function mouse(fields: Fields): Params {
   const type = named(MOUSE, fields['event']);
   const at = point(fields);
   const button = BUTTONS.find((one) => one === fields['button']);
-  const buttons = whole(fields['buttons'], 31);
-  const clickCount = whole(fields['clicks'], 3);
-  const modifiers = whole(fields['modifiers'], 15);
+  const buttons = integer(fields['buttons'], 31);
+  const clickCount = integer(fields['clicks'], 3);
+  const modifiers = integer(fields['modifiers'], 15);
   if (!type || !at || !button) return undefined;
   if (buttons === undefined || clickCount === undefined || modifiers === undefined) {
     return undefined;
@@ -103,9 +103,9 @@ function mouse(fields: Fields): Params {
 
 function wheel(fields: Fields): Params {
   const at = point(fields);
-  const deltaX = near(fields['deltaX']);
-  const deltaY = near(fields['deltaY']);
-  const modifiers = whole(fields['modifiers'], 15);
+  const deltaX = coordinate(fields['deltaX']);
+  const deltaY = coordinate(fields['deltaY']);
+  const modifiers = integer(fields['modifiers'], 15);
   if (!at || deltaX === undefined || deltaY === undefined || modifiers === undefined) {
     return undefined;
   }
@@ -114,12 +114,12 @@ function wheel(fields: Fields): Params {
 
 function key(fields: Fields): Params {
   const { event } = fields;
-  const name = short(fields['key'], NAME_MAX_CHARS);
-  const code = short(fields['code'], NAME_MAX_CHARS);
-  const text = short(fields['text'], NAME_MAX_CHARS);
-  const windowsVirtualKeyCode = whole(fields['keyCode'], 255);
-  const modifiers = whole(fields['modifiers'], 15);
-  const location = whole(fields['location'], 3);
+  const name = string(fields['key'], NAME_MAX_CHARS);
+  const code = string(fields['code'], NAME_MAX_CHARS);
+  const text = string(fields['text'], NAME_MAX_CHARS);
+  const windowsVirtualKeyCode = integer(fields['keyCode'], 255);
+  const modifiers = integer(fields['modifiers'], 15);
+  const location = integer(fields['location'], 3);
   if (name === undefined || code === undefined || text === undefined) return undefined;
   if (windowsVirtualKeyCode === undefined || modifiers === undefined || location === undefined) {
     return undefined;
@@ -143,7 +143,7 @@ function key(fields: Fields): Params {
 
 function touch(fields: Fields): Params {
   const type = named(TOUCH, fields['event']);
-  const modifiers = whole(fields['modifiers'], 15);
+  const modifiers = integer(fields['modifiers'], 15);
   const { points } = fields;
   if (!type || modifiers === undefined || !Array.isArray(points)) return undefined;
   if (points.length > TOUCHES_MAX) return undefined;
@@ -156,31 +156,31 @@ function touchPoint(one: unknown): Params {
   if (typeof one !== 'object' || one === null) return undefined;
   const fields = one as Fields;
   const at = point(fields);
-  const id = whole(fields['id'], TOUCHES_MAX);
+  const id = integer(fields['id'], TOUCHES_MAX);
   return at && id !== undefined ? { ...at, id } : undefined;
 }
 
 function text_(fields: Fields): Params {
-  const text = short(fields['text'], TEXT_MAX_CHARS);
+  const text = string(fields['text'], TEXT_MAX_CHARS);
   return text === undefined ? undefined : { text };
 }
 
 function point({ x, y }: Fields): { x: number; y: number } | undefined {
-  const across = near(x);
-  const down = near(y);
+  const across = coordinate(x);
+  const down = coordinate(y);
   return across === undefined || down === undefined ? undefined : { x: across, y: down };
 }
 
-function near(value: unknown): number | undefined {
-  return typeof value === 'number' && Math.abs(value) <= FAR ? value : undefined;
+function coordinate(value: unknown): number | undefined {
+  return typeof value === 'number' && Math.abs(value) <= COORDINATE_MAX ? value : undefined;
 }
 
-function whole(value: unknown, max: number): number | undefined {
+function integer(value: unknown, max: number): number | undefined {
   const isWhole = typeof value === 'number' && Number.isInteger(value);
   return isWhole && value >= 0 && value <= max ? value : undefined;
 }
 
-function short(value: unknown, maxChars: number): string | undefined {
+function string(value: unknown, maxChars: number): string | undefined {
   return typeof value === 'string' && value.length <= maxChars ? value : undefined;
 }
 

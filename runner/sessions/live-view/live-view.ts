@@ -1,6 +1,6 @@
 /**
  * The live view of one session: sockets that show its pages and take input for them. Costs nothing
- * while nobody looks: no page is cast.
+ * while nobody looks: no page is screencast.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -9,7 +9,7 @@ import type { Log } from '../../../proto/common/log.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
 import { refuse } from '../refusal.ts';
-import { openCasts } from './screencast.ts';
+import { openScreencasts } from './screencast.ts';
 import { openViewer, type Viewer } from './viewer.ts';
 
 /** In bytes: what a person pastes; input is far smaller. */
@@ -47,31 +47,31 @@ export function openLiveView(
   { log, now }: { log: Log; now: () => number },
 ): LiveView {
   const { pipe } = chrome;
-  const casts = openCasts(pipe);
+  const screencasts = openScreencasts(pipe);
   const viewers = new Set<Viewer>();
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false, // pictures are compressed already
     maxPayload: MESSAGE_MAX_BYTES,
   });
-  let arriving = 0;
-  let isOver = false;
+  let connecting = 0;
+  let isClosed = false;
 
   const end = async (): Promise<void> => {
-    isOver = true;
+    isClosed = true;
     for (const viewer of viewers) viewer.close(1001, 'the session has ended');
   };
-  const welcome = async ({ request, socket, head, target }: Upgrade): Promise<void> => {
+  const addViewer = async ({ request, socket, head, target }: Upgrade): Promise<void> => {
     const pages = await openPages(chrome);
     if (socket.destroyed) return;
-    const { isReadOnly, lastsMs } = wishes(request, now());
+    const { isReadOnly, lastsMs } = viewOptions(request, now());
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      const options = { socket: webSocket, pipe, pages, casts, target, isReadOnly, log };
+      const options = { socket: webSocket, pipe, pages, screencasts, target, isReadOnly, log };
       const viewer = openViewer(options);
       viewers.add(viewer);
       webSocket.once('close', () => viewers.delete(viewer));
-      attend(webSocket, { pages, lastsMs, expire: () => viewer.close(1008, EXPIRED) });
-      if (isOver) viewer.close(1001, 'the session has ended');
+      keepAlive(webSocket, { pages, lastsMs, expire: () => viewer.close(1008, EXPIRED) });
+      if (isClosed) viewer.close(1001, 'the session has ended');
     });
   };
   void pipe.closed.then(end);
@@ -84,24 +84,24 @@ export function openLiveView(
     view(upgrade) {
       const { socket } = upgrade;
       socket.on('error', () => socket.destroy());
-      if (isOver) return refuse(socket, 410, 'The session has ended.');
-      if (viewers.size + arriving >= VIEWERS_MAX) {
+      if (isClosed) return refuse(socket, 410, 'The session has ended.');
+      if (viewers.size + connecting >= VIEWERS_MAX) {
         return refuse(socket, 429, `A session has ${VIEWERS_MAX} viewers at most.`);
       }
-      arriving += 1;
-      welcome(upgrade)
+      connecting += 1;
+      addViewer(upgrade)
         .catch((error: unknown) => {
           log.warn({ error: String(error) }, 'cannot open a live view');
           refuse(socket, 502, 'The browser of this session does not answer.');
         })
         .finally(() => {
-          arriving -= 1;
+          connecting -= 1;
         });
     },
   };
 }
 
-function wishes(
+function viewOptions(
   { url = '/' }: IncomingMessage,
   now: number,
 ): { isReadOnly: boolean; lastsMs: number } {
@@ -112,7 +112,7 @@ function wishes(
 }
 
 /** What goes on while a viewer is there: its time runs out, it is asked whether it still is. */
-function attend(
+function keepAlive(
   socket: WebSocket,
   { pages, lastsMs, expire }: { pages: Pages; lastsMs: number; expire: () => void },
 ): void {

@@ -12,9 +12,9 @@ import { type Attached, attach, type TargetSession } from '../../browser/cdp/tar
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
 /** While the page is between two processes. Ours: nobody waits longer for a page. */
-const PATIENT = { patienceMs: 30_000 };
+const START_OPTIONS = { retryMs: 30_000 };
 /** In pixels. A larger page is shown smaller. */
-const PICTURE = { format: 'jpeg', quality: 65, maxWidth: 1_920, maxHeight: 1_920 } as const;
+const FRAME_OPTIONS = { format: 'jpeg', quality: 65, maxWidth: 1_920, maxHeight: 1_920 } as const;
 
 export type Frame = {
   jpeg: Buffer;
@@ -26,7 +26,7 @@ export type Frame = {
 /** What a page asks its user, and waits for. */
 export type Dialog = { kind: string; message: string; text: string };
 
-export type Watcher = {
+export type ScreencastListener = {
   /** Another picture than the last; `latest` is it. */
   onFrame(): void;
   /** Another dialog than before, or none; `dialog` is it. */
@@ -35,7 +35,7 @@ export type Watcher = {
   isReady(): boolean;
 };
 
-export type Cast = {
+export type Screencast = {
   /** For input; the pictures' own. */
   readonly session: TargetSession;
   readonly latest: Frame | undefined;
@@ -46,35 +46,35 @@ export type Cast = {
    * that no client takes, and Chromium shows them to nobody.
    */
   answerDialogs(): Promise<void>;
-  watch(watcher: Watcher): Disposable;
+  watch(watcher: ScreencastListener): Disposable;
   /** To be called when a watcher has become ready. */
   resume(): void;
 };
 
-/** The casts of one Chrome: those who want the same target share one. */
-export type Casts = {
+/** The screencasts of one Chrome: those who want the same target share one. */
+export type Screencasts = {
   /** Rejects when the target is gone. The last to leave ends it. */
-  take(targetId: string): Promise<{ cast: Cast } & Disposable>;
+  acquire(targetId: string): Promise<{ screencast: Screencast } & Disposable>;
 };
 
-export function openCasts(pipe: Pipe): Casts {
-  const shared = new Map<string, { cast: Promise<Screencast>; users: number }>();
+export function openScreencasts(pipe: Pipe): Screencasts {
+  const shared = new Map<string, { screencast: Promise<SharedScreencast>; users: number }>();
   const leave = (targetId: string): void => {
     const one = shared.get(targetId);
     if (one === undefined || --one.users > 0) return;
     shared.delete(targetId);
-    one.cast.then(
-      (cast) => cast[Symbol.asyncDispose](),
+    one.screencast.then(
+      (screencast) => screencast[Symbol.asyncDispose](),
       () => undefined, // whoever took it was told
     );
   };
   return {
-    async take(targetId) {
-      const one = shared.get(targetId) ?? { cast: openCast(pipe, targetId), users: 0 };
+    async acquire(targetId) {
+      const one = shared.get(targetId) ?? { screencast: openScreencast(pipe, targetId), users: 0 };
       shared.set(targetId, one);
       one.users += 1;
       try {
-        return { cast: await one.cast, [Symbol.dispose]: once(() => leave(targetId)) };
+        return { screencast: await one.screencast, [Symbol.dispose]: once(() => leave(targetId)) };
       } catch (error) {
         leave(targetId);
         throw error;
@@ -83,37 +83,41 @@ export function openCasts(pipe: Pipe): Casts {
   };
 }
 
-async function openCast(pipe: Pipe, targetId: string): Promise<Screencast> {
+async function openScreencast(pipe: Pipe, targetId: string): Promise<SharedScreencast> {
   const session = await attach(pipe, targetId);
-  const cast = new Screencast(session);
+  const screencast = new SharedScreencast(session);
   try {
-    await session.call('Page.startScreencast', PICTURE, PATIENT);
+    await session.call('Page.startScreencast', FRAME_OPTIONS, START_OPTIONS);
   } catch (error) {
     await session[Symbol.asyncDispose]();
     throw error;
   }
-  return cast;
+  return screencast;
 }
 
-class Screencast implements Cast, AsyncDisposable {
+class SharedScreencast implements Screencast, AsyncDisposable {
   readonly session: Attached;
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<ScreencastListener>();
   #latest: Frame | undefined;
   #dialog: Dialog | undefined;
-  #castId: unknown;
+  #screencastId: unknown;
   /** Pictures that Chrome waits to hear of. */
-  #owed = 0;
-  #paidAt = -FRAME_MS;
+  #unacknowledged = 0;
+  #acknowledgedAt = -FRAME_MS;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(session: Attached) {
     this.session = session;
-    session.on('Page.screencastFrame', (params) => this.#take(params));
+    session.on('Page.screencastFrame', (params) => this.#onFrame(params));
     session.on('Page.javascriptDialogOpening', (params) => {
       const { type: kind, message, defaultPrompt = '' } = params;
-      this.#ask({ kind: String(kind), message: String(message), text: String(defaultPrompt) });
+      this.#setDialog({
+        kind: String(kind),
+        message: String(message),
+        text: String(defaultPrompt),
+      });
     });
-    session.on('Page.javascriptDialogClosed', () => this.#ask(undefined));
+    session.on('Page.javascriptDialogClosed', () => this.#setDialog(undefined));
   }
 
   get latest(): Frame | undefined {
@@ -128,51 +132,53 @@ class Screencast implements Cast, AsyncDisposable {
     await this.session.call('Page.enable');
   }
 
-  watch(watcher: Watcher): Disposable {
+  watch(watcher: ScreencastListener): Disposable {
     this.#watchers.add(watcher);
     this.resume();
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) };
   }
 
   resume(): void {
-    if (this.#owed === 0 || this.#timer !== undefined) return;
+    if (this.#unacknowledged === 0 || this.#timer !== undefined) return;
     if (![...this.#watchers].some((watcher) => watcher.isReady())) return;
-    const waitMs = Math.max(0, this.#paidAt + FRAME_MS - performance.now());
-    this.#timer = setTimeout(() => this.#pay(), waitMs);
+    const waitMs = Math.max(0, this.#acknowledgedAt + FRAME_MS - performance.now());
+    this.#timer = setTimeout(() => this.#acknowledge(), waitMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#timer);
-    this.#owed = 0;
+    this.#unacknowledged = 0;
     await this.session[Symbol.asyncDispose](); // the screencast ends with it
   }
 
-  #ask(dialog: Dialog | undefined): void {
+  #setDialog(dialog: Dialog | undefined): void {
     this.#dialog = dialog;
     for (const watcher of this.#watchers) watcher.onDialog();
   }
 
-  #take(params: Record<string, unknown>): void {
+  #onFrame(params: Record<string, unknown>): void {
     const { data, metadata, sessionId } = params as {
       data: string;
       metadata: { deviceWidth: number; deviceHeight: number };
       sessionId: unknown;
     };
     const { deviceWidth: width, deviceHeight: height } = metadata;
-    this.#castId = sessionId;
-    this.#owed += 1;
+    this.#screencastId = sessionId;
+    this.#unacknowledged += 1;
     this.#latest = { jpeg: Buffer.from(data, 'base64'), width, height };
     for (const watcher of this.#watchers) watcher.onFrame();
     this.resume();
   }
 
-  #pay(): void {
+  #acknowledge(): void {
     this.#timer = undefined;
-    this.#owed -= 1;
-    this.#paidAt = performance.now();
+    this.#unacknowledged -= 1;
+    this.#acknowledgedAt = performance.now();
     // rejects when the page is gone, and the pictures with it
-    const said = this.session.call('Page.screencastFrameAck', { sessionId: this.#castId });
-    said.catch(() => undefined);
+    const acknowledged = this.session.call('Page.screencastFrameAck', {
+      sessionId: this.#screencastId,
+    });
+    acknowledged.catch(() => undefined);
     this.resume();
   }
 }

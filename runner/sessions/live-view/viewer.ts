@@ -9,9 +9,9 @@ import type { Log } from '../../../proto/common/log.ts';
 import type { Page, Pages } from '../../browser/cdp/pages.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
-import { type Act, actions, openOf } from './actions.ts';
+import { actions, openPage, type ViewerAction } from './actions.ts';
 import { readMessage } from './input.ts';
-import type { Cast, Casts, Watcher } from './screencast.ts';
+import type { Screencast, ScreencastListener, Screencasts } from './screencast.ts';
 
 /** Ours: one is drawn while the next is sent. */
 const FRAMES_IN_FLIGHT_MAX = 2;
@@ -26,7 +26,7 @@ const DIALOG_MAX_CHARS = 4_096;
 /** Ours: a hand makes 150 a second, with the acknowledgements of pictures. */
 const MESSAGES_PER_S = 400;
 /** Asked of a tab that is not shown yet, they are done when it is; input is meant for a picture. */
-const LASTING: readonly Act['kind'][] = ['navigate', 'history', 'reload'];
+const DEFERRED: readonly ViewerAction['kind'][] = ['navigate', 'history', 'reload'];
 /** A close that is not answered. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -34,7 +34,7 @@ export type ViewerOptions = {
   socket: WebSocket;
   pipe: Pipe;
   pages: Pages;
-  casts: Casts;
+  screencasts: Screencasts;
   /** The one tab that it is shown; undefined: the active one. */
   target: string | undefined;
   /** It may watch only. */
@@ -50,15 +50,15 @@ export function openViewer(options: ViewerOptions): Viewer {
   return viewer;
 }
 
-class OneViewer implements Viewer, Watcher {
+class OneViewer implements Viewer, ScreencastListener {
   readonly #options: ViewerOptions;
   readonly #act: ReturnType<typeof actions>;
   readonly #stopWatching: () => void;
   readonly #allowed = bucket(MESSAGES_PER_S);
   #shown: Page | undefined;
-  #cast: (Disposable & { cast: Cast }) | undefined;
+  #screencast: (Disposable & { screencast: Screencast }) | undefined;
   /** The last that was asked of the tab that is to be shown. */
-  #wish: Act | undefined;
+  #deferred: ViewerAction | undefined;
   #inFlight = 0;
   #isDirty = false;
   #isClosing = false;
@@ -73,12 +73,12 @@ class OneViewer implements Viewer, Watcher {
     this.#stopWatching = pages.onChange(() => this.follow());
     const { share } = options.pipe;
     socket.on('message', (bytes: Buffer, isBinary: boolean) => {
-      share.spend(() => this.#hear(bytes, isBinary));
+      share.spend(() => this.#onMessage(bytes, isBinary));
     });
     socket.once('close', share.add(openPauses(socket)));
     // too long a message, a broken frame: ws closes with its code
     socket.on('error', () => socket.terminate());
-    socket.once('close', () => this.#leave());
+    socket.once('close', () => this.#onClose());
   }
 
   close(code: number, reason: string): void {
@@ -93,26 +93,26 @@ class OneViewer implements Viewer, Watcher {
   /** Shows the tab that is to be shown now. */
   follow(): void {
     const { pages, target } = this.#options;
-    const page = target === undefined ? pages.active : openOf(pages, target);
+    const page = target === undefined ? pages.active : openPage(pages, target);
     if (target !== undefined && page === undefined) {
       this.close(1000, 'the tab was closed');
       return;
     }
-    this.#tellTabs();
+    this.#sendTabs();
     if (page === this.#shown) return;
     this.#shown = page;
-    this.#wish = undefined;
-    this.#drop();
+    this.#deferred = undefined;
+    this.#release();
     if (page) void this.#show(page);
   }
 
   onFrame(): void {
     this.#isDirty = true;
-    this.#offer();
+    this.#sendFrame();
   }
 
   onDialog(): void {
-    const dialog = this.#cast?.cast.dialog;
+    const dialog = this.#screencast?.screencast.dialog;
     const message = dialog?.message.slice(0, DIALOG_MAX_CHARS);
     const text = dialog?.text.slice(0, DIALOG_MAX_CHARS);
     this.#send({ type: 'dialog', dialog: dialog ? { ...dialog, message, text } : null });
@@ -124,43 +124,43 @@ class OneViewer implements Viewer, Watcher {
   }
 
   async #show(page: Page): Promise<void> {
-    const { casts, target, isReadOnly, log } = this.#options;
+    const { screencasts, target, isReadOnly, log } = this.#options;
     try {
-      const cast = await casts.take(page.targetId);
+      const screencast = await screencasts.acquire(page.targetId);
       // another tab is shown by now, or this one after another and by the later call
-      if (this.#shown !== page || this.#cast) {
-        cast[Symbol.dispose]();
+      if (this.#shown !== page || this.#screencast) {
+        screencast[Symbol.dispose]();
         return;
       }
-      const watch = cast.cast.watch(this);
-      this.#cast = {
-        cast: cast.cast,
+      const watch = screencast.screencast.watch(this);
+      this.#screencast = {
+        screencast: screencast.screencast,
         [Symbol.dispose]() {
           watch[Symbol.dispose]();
-          cast[Symbol.dispose]();
+          screencast[Symbol.dispose]();
         },
       };
       this.onFrame();
       this.onDialog();
-      const { session } = cast.cast;
-      if (this.#wish && !this.#isClosing) this.#act(this.#wish, session);
-      this.#wish = undefined;
+      const { session } = screencast.screencast;
+      if (this.#deferred && !this.#isClosing) this.#act(this.#deferred, session);
+      this.#deferred = undefined;
       // rejects where the page hangs, or waits in a dialog
       await Promise.allSettled([
         // it may be hidden, and a hidden tab paints nothing
         target && session.call('Emulation.setFocusEmulationEnabled', { enabled: true }),
-        isReadOnly || cast.cast.answerDialogs(),
+        isReadOnly || screencast.screencast.answerDialogs(),
       ]);
     } catch (error) {
       // a page that closed meanwhile: its viewers are told of the change
-      if (this.#shown !== page || !openOf(this.#options.pages, page.targetId)) return;
+      if (this.#shown !== page || !openPage(this.#options.pages, page.targetId)) return;
       log.warn({ error: String(error) }, 'a live view cannot show its page');
       this.close(1011, 'the page cannot be shown');
     }
   }
 
-  #offer(): void {
-    const frame = this.#cast?.cast.latest;
+  #sendFrame(): void {
+    const frame = this.#screencast?.screencast.latest;
     if (!this.#isDirty || !frame || !this.isReady()) return;
     const size = JSON.stringify({ type: 'size', width: frame.width, height: frame.height });
     if (size !== this.#size) this.#options.socket.send(size);
@@ -170,35 +170,36 @@ class OneViewer implements Viewer, Watcher {
     this.#options.socket.send(frame.jpeg, { binary: true });
   }
 
-  #hear(bytes: Buffer, isBinary: boolean): void {
+  #onMessage(bytes: Buffer, isBinary: boolean): void {
     if (this.#isClosing) return;
     if (!this.#allowed()) {
       this.close(1008, 'too many messages');
       return;
     }
-    const said = isBinary ? undefined : readMessage(bytes);
-    if (said === undefined) this.close(1008, 'not a message of a live view');
-    else if (said.kind === 'ack') {
+    const message = isBinary ? undefined : readMessage(bytes);
+    if (message === undefined) this.close(1008, 'not a message of a live view');
+    else if (message.kind === 'ack') {
       this.#inFlight = Math.max(0, this.#inFlight - 1);
-      this.#offer();
-      this.#cast?.cast.resume();
+      this.#sendFrame();
+      this.#screencast?.screencast.resume();
     } else if (this.#options.isReadOnly) return;
-    else if (this.#shown && !this.#cast && LASTING.includes(said.kind)) this.#wish = said;
-    else this.#act(said, this.#cast?.cast.session);
+    else if (this.#shown && !this.#screencast && DEFERRED.includes(message.kind))
+      this.#deferred = message;
+    else this.#act(message, this.#screencast?.screencast.session);
   }
 
-  #tellTabs(): void {
+  #sendTabs(): void {
     if (this.#tabsTimer !== undefined) return;
-    const tell = (): void => {
+    const update = (): void => {
       this.#tabsTimer = undefined;
       const tabs = this.#tabsNow();
       if (tabs === this.#tabs) return;
-      this.#tabsTimer = setTimeout(tell, TABS_EVERY_MS); // for what changes meanwhile
+      this.#tabsTimer = setTimeout(update, TABS_EVERY_MS); // for what changes meanwhile
       if (this.#options.socket.bufferedAmount >= BEHIND_BYTES) return;
       this.#tabs = tabs;
       this.#options.socket.send(tabs);
     };
-    tell();
+    update();
   }
 
   #tabsNow(): string {
@@ -219,16 +220,16 @@ class OneViewer implements Viewer, Watcher {
     if (socket.bufferedAmount < BEHIND_BYTES) socket.send(JSON.stringify(message));
   }
 
-  #drop(): void {
-    this.#cast?.[Symbol.dispose]();
-    this.#cast = undefined;
+  #release(): void {
+    this.#screencast?.[Symbol.dispose]();
+    this.#screencast = undefined;
   }
 
-  #leave(): void {
+  #onClose(): void {
     this.#stopWatching();
     clearTimeout(this.#tabsTimer);
     this.#shown = undefined;
-    this.#drop();
+    this.#release();
   }
 }
 

@@ -21,9 +21,9 @@ const BITRATE = 600_000;
 /** Ours: a start takes 0.2 s; sessions that follow one another shall share one. */
 const IDLE_MS = 20_000;
 /** Ours: a batch takes 0.2 s on a quiet machine, and this one steps back on a busy one. */
-const PATIENT = { timeoutMs: 60_000 };
+const BATCH_OPTIONS = { timeoutMs: 60_000 };
 /** Ours: it takes 0.1 s, and who ends the encoder waits for it. */
-const AT_START = { timeoutMs: 10_000 };
+const START_OPTIONS = { timeoutMs: 10_000 };
 /** In bytes of JPEG. Ours: what one message carries. */
 const BATCH_BYTES = 2 << 20;
 /** WebCodecs is for secure contexts. Nobody is asked: Fetch answers. */
@@ -68,7 +68,7 @@ export function openEncoder(options: Options): Encoder {
   let idle: NodeJS.Timeout | undefined;
   /** The last one and those before it. */
   let stopped = Promise.resolve();
-  let isOver = false;
+  let isClosed = false;
 
   const stop = async (): Promise<void> => {
     const ending = running?.then(({ chrome }) => end(chrome));
@@ -78,7 +78,7 @@ export function openEncoder(options: Options): Encoder {
     await stopped;
   };
   const encode = async (segment: Segment): Promise<Encoded> => {
-    if (isOver) throw new Error('the encoder is closed');
+    if (isClosed) throw new Error('the encoder is closed');
     clearTimeout(idle);
     try {
       running ??= start(options);
@@ -97,7 +97,7 @@ export function openEncoder(options: Options): Encoder {
       return done;
     },
     async [Symbol.asyncDispose]() {
-      isOver = true;
+      isClosed = true;
       clearTimeout(idle);
       await stop();
       await last;
@@ -138,10 +138,10 @@ async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
     };
     session.call('Fetch.fulfillRequest', answer).catch(() => undefined); // Chrome is gone
   });
-  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, AT_START);
-  await session.call('Page.enable', {}, AT_START);
-  const loaded = session.once('Page.loadEventFired', AT_START);
-  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, AT_START), loaded]);
+  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, START_OPTIONS);
+  await session.call('Page.enable', {}, START_OPTIONS);
+  const loaded = session.once('Page.loadEventFired', START_OPTIONS);
+  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, START_OPTIONS), loaded]);
   const mediabunny = createRequire(import.meta.url).resolve('mediabunny');
   const sources = [
     // its build for pages, which stands beside the one for Node
@@ -154,7 +154,7 @@ async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
 
 async function encodeIn(session: TargetSession, segment: Segment): Promise<Encoded> {
   const { width, height, frames } = segment;
-  await tell(session, 'begin', { width, height, codec: CODEC, bitrate: BITRATE });
+  await callPage(session, 'begin', { width, height, codec: CODEC, bitrate: BITRATE });
   let batch: TimedFrame[] = [];
   let bytes = 0;
   for await (const frame of frames) {
@@ -165,7 +165,7 @@ async function encodeIn(session: TargetSession, segment: Segment): Promise<Encod
     [batch, bytes] = [[], 0];
   }
   if (batch.length > 0) await add(session, batch);
-  const made = (await tell(session, 'finish')) as { start: string; segment: string };
+  const made = (await callPage(session, 'finish')) as { start: string; segment: string };
   return {
     start: Buffer.from(made.start, 'base64'),
     segment: Buffer.from(made.segment, 'base64'),
@@ -178,11 +178,11 @@ async function add(session: TargetSession, frames: readonly TimedFrame[]): Promi
     lasts: Math.round(lasts * 1000),
     jpeg: jpeg.toString('base64'),
   }));
-  await tell(session, 'add', words);
+  await callPage(session, 'add', words);
 }
 
 /** One call of encoder-page.js. */
-function tell(session: TargetSession, name: string, argument?: unknown): Promise<unknown> {
+function callPage(session: TargetSession, name: string, argument?: unknown): Promise<unknown> {
   return run(session, `tabernEncoder.${name}(${JSON.stringify(argument ?? null)})`);
 }
 
@@ -191,7 +191,7 @@ async function run(session: TargetSession, expression: string): Promise<unknown>
   const { result, exceptionDetails } = (await session.call(
     'Runtime.evaluate',
     wanted,
-    PATIENT,
+    BATCH_OPTIONS,
   )) as {
     result: { value?: unknown };
     exceptionDetails?: { exception?: { description?: string } };

@@ -1,17 +1,17 @@
 /**
  * Pictures of one page as it changes, at most ten a second, for its recording. Chrome sends a
- * picture when something was drawn, while few are unacknowledged; we acknowledge late. What is
- * drawn meanwhile it drops, and does not bring again when nothing more is drawn: so after pictures
+ * frame when something was drawn, while few are unacknowledged; we acknowledge late. What is
+ * drawn meanwhile it drops, and does not bring again when nothing more is drawn: so after frames
  * that came close together the capture is started anew, which gives the last.
  *
  * A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz whatever is
- * asked for): then the capture is stopped, and started again for single pictures until two of them
+ * asked for): then the capture is stopped, and started again for single frames until two of them
  * are the same.
- *   live --80 % of the pictures possible in 2 s--> sparing --two equal pictures--> live
+ *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
  *
  * A client that waits for new windows, as Playwright and Puppeteer do, holds all pages of the
  * window's process until it lets that one run. Chrome dims them meanwhile, says so across them, and
- * gives that picture out for good where the window then covers the page. So none is taken before
+ * gives that frame out for good where the window then covers the page. So none is taken before
  * the page runs, and none of a page that is covered then, until it is seen again.
  *   live, sparing --a window opens--> still --runs, or after 5 s--> live
  * Nothing of it shows in the page, nor to a client's own screencast.
@@ -20,9 +20,9 @@
 import type { Page } from '../../browser/cdp/pages.ts';
 import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
 
-/** Of a picture, and of what level 4.0 of H.264 holds. */
+/** Of a frame, and of what level 4.0 of H.264 holds. */
 const SIDE_MAX = 1280;
-/** Of JPEG. Ours: text stays readable, and a picture of 1280 by 800 has 30 to 100 KB. */
+/** Of JPEG. Ours: text stays readable, and a frame of 1280 by 800 has 30 to 100 KB. */
 const QUALITY = 60;
 /** This and the next three: runner/browser/README.md, "A page that draws without end". */
 const FRAME_MS = 100;
@@ -36,11 +36,11 @@ const STILL_MS = 5_000;
 /** Ours: by then the page has been drawn as it is, or the window has covered it. */
 const SETTLED_MS = 200;
 /** Ours: longer than any session. A start is withdrawn when none is wanted any more. */
-const START_PATIENCE_MS = 24 * 3_600_000;
+const START_RETRY_MS = 24 * 3_600_000;
 /** Where the page's script has changed nothing. Clients see the name. */
 const WORLD = 'tabern';
 
-export type Picture = {
+export type Frame = {
   jpeg: Buffer;
   /** When it came, in ms since 1970. */
   at: number;
@@ -52,7 +52,7 @@ export type Recorder = {
   stop(): void;
 };
 
-type Options = { now: () => number; onPicture(picture: Picture): void };
+type Options = { now: () => number; onFrame(frame: Frame): void };
 
 /** Begins at once and never throws: a page that cannot be recorded is gone or going. */
 export function startRecorder(page: Page, options: Options): Recorder {
@@ -68,13 +68,13 @@ class Capture implements Recorder {
   readonly #off: () => void;
   #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
   #last = '';
-  #isEqual = false; // the last picture was as the one before
-  #isShooting = false; // sparing, and its picture has not come
-  #times: number[] = []; // of the pictures in the window
+  #isEqual = false; // the last frame was as the one before
+  #isShooting = false; // sparing, and its frame has not come
+  #times: number[] = []; // of the frames in the window
   #captures = 0;
   #wanted = new AbortController(); // the capture that began last
-  #waiting = 0; // pictures of this capture that are not acknowledged
-  #mayLack = false; // one was dropped, perhaps
+  #unacknowledged = 0; // frames of this capture that are not acknowledged
+  #mayMissFrame = false; // one was dropped, perhaps
   #holds = 0; // windows that may hold the page
   #wasHeld = false; // and has not been seen since
   #isStale = false; // what Chrome gives out is from then
@@ -87,10 +87,10 @@ class Capture implements Recorder {
     this.#options = options;
     const offs = [
       session.on('Page.screencastFrame', ({ data, sessionId }) => {
-        this.#take(String(data), sessionId);
+        this.#onFrame(String(data), sessionId);
       }),
       session.on('Page.screencastVisibilityChanged', ({ visible }) => {
-        this.#show(visible === true);
+        this.#onVisibility(visible === true);
       }),
     ];
     this.#off = () => {
@@ -107,11 +107,11 @@ class Capture implements Recorder {
       this.#captures += 1; // what came before is acknowledged no more
       clearTimeout(this.#timer);
       this.#halt();
-      this.#deadline = setTimeout(() => this.#goOn(), STILL_MS).unref();
+      this.#deadline = setTimeout(() => this.#resume(), STILL_MS).unref();
     }
     const release = (): void => {
       this.#holds -= 1;
-      if (this.#holds === 0) this.#goOn();
+      if (this.#holds === 0) this.#resume();
     };
     const settle = (): void => void setTimeout(release, SETTLED_MS).unref();
     this.#untilItRuns().then(settle, settle); // rejects when the page is gone, or hangs
@@ -126,16 +126,16 @@ class Capture implements Recorder {
     this.#halt();
   }
 
-  #take(data: string, sessionId: unknown): void {
+  #onFrame(data: string, sessionId: unknown): void {
     const isUnasked = this.#mode === 'sparing' && !this.#isShooting;
     if (this.#mode === 'over' || this.#mode === 'still' || isUnasked) return;
     if (this.#isStale) {
-      this.#tell('screencastFrameAck', { sessionId });
+      this.#send('screencastFrameAck', { sessionId });
       return;
     }
     const at = this.#options.now();
     const isSame = data === this.#last;
-    if (!isSame) this.#options.onPicture({ jpeg: Buffer.from(data, 'base64'), at });
+    if (!isSame) this.#options.onFrame({ jpeg: Buffer.from(data, 'base64'), at });
     this.#last = data;
     const isAtRest = isSame && this.#isEqual;
     this.#isEqual = isSame;
@@ -144,7 +144,7 @@ class Capture implements Recorder {
         this.#spare();
         return;
       }
-      this.#mode = 'live'; // the capture that took this picture stays on
+      this.#mode = 'live'; // the capture that took this frame stays on
       this.#times = [];
     }
     this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
@@ -155,19 +155,20 @@ class Capture implements Recorder {
   /** Acknowledges it in time; after the last of several, asks for what may have come with them. */
   #hold(sessionId: unknown): void {
     const capture = this.#captures;
-    this.#waiting += 1;
-    this.#mayLack ||= this.#waiting >= IN_FLIGHT_MAX;
+    this.#unacknowledged += 1;
+    this.#mayMissFrame ||= this.#unacknowledged >= IN_FLIGHT_MAX;
     clearTimeout(this.#timer);
     const release = (): void => {
       if (capture !== this.#captures || this.#mode !== 'live') return;
-      this.#tell('screencastFrameAck', { sessionId });
-      this.#waiting -= 1;
-      if (this.#waiting === 0 && this.#mayLack) this.#later(() => this.#renew(), FRAME_MS);
+      this.#send('screencastFrameAck', { sessionId });
+      this.#unacknowledged -= 1;
+      if (this.#unacknowledged === 0 && this.#mayMissFrame)
+        this.#schedule(() => this.#renew(), FRAME_MS);
     };
     setTimeout(release, FRAME_MS).unref();
   }
 
-  #goOn(): void {
+  #resume(): void {
     if (this.#mode !== 'still') return;
     clearTimeout(this.#deadline);
     this.#mode = 'live';
@@ -175,7 +176,7 @@ class Capture implements Recorder {
     this.#start();
   }
 
-  #show(isVisible: boolean): void {
+  #onVisibility(isVisible: boolean): void {
     if (!isVisible) {
       this.#isStale ||= this.#wasHeld;
       return;
@@ -198,23 +199,23 @@ class Capture implements Recorder {
     this.#mode = 'sparing';
     this.#isShooting = false;
     this.#halt();
-    this.#later(() => this.#start(), SPARING_MS);
+    this.#schedule(() => this.#start(), SPARING_MS);
   }
 
   #start(): void {
     this.#isShooting = true;
-    this.#waiting = 0;
-    this.#mayLack = false;
+    this.#unacknowledged = 0;
+    this.#mayMissFrame = false;
     this.#captures += 1;
     this.#wanted = new AbortController();
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
-    const wanted = { patienceMs: START_PATIENCE_MS, signal: this.#wanted.signal };
-    this.#tell('startScreencast', { format: 'jpeg', quality: QUALITY, ...size }, wanted);
+    const wanted = { retryMs: START_RETRY_MS, signal: this.#wanted.signal };
+    this.#send('startScreencast', { format: 'jpeg', quality: QUALITY, ...size }, wanted);
   }
 
   #halt(): void {
     this.#wanted.abort();
-    this.#tell('stopScreencast');
+    this.#send('stopScreencast');
   }
 
   /** A page that stands still answers, but its timers wait. */
@@ -226,12 +227,12 @@ class Capture implements Recorder {
     await this.#session.call('Runtime.evaluate', wanted, { timeoutMs: STILL_MS });
   }
 
-  #later(act: () => void, ms: number): void {
+  #schedule(act: () => void, ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(act, ms).unref();
   }
 
-  #tell(method: string, params?: object, options?: CallOptions): void {
+  #send(method: string, params?: object, options?: CallOptions): void {
     // rejects when the page is gone, or hangs
     this.#session.call(`Page.${method}`, params, options).catch(() => undefined);
   }

@@ -1,25 +1,25 @@
 /**
  * The recording of one session: a track per page, cut into segments while the session runs, so that
- * little is left to encode at its end. A page's video begins with its first picture; a blank page
+ * little is left to encode at its end. A page's video begins with its first frame; a blank page
  * has none until it shows something.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPages, type Page, type Pages } from '../../browser/cdp/pages.ts';
 import type { OpenComponent } from '../session.ts';
-import { type Picture, type Recorder, startRecorder } from './page-recorder.ts';
-import type { Spool } from './spool.ts';
+import type { FrameBuffer } from './frame-buffer.ts';
+import { type Frame, type Recorder, startRecorder } from './page-recorder.ts';
 import type { Recipient, Recordings, Track } from './uploader.ts';
 
 /** Source: proto/spec/sessions.md 8. */
 const PAGES_MAX = 10;
 /** Ours: an end of a session then has at most so much left to encode. */
 const SEGMENT_MS = 30_000;
-/** In bytes of pictures. Ours: the encoder takes them in two seconds, and gives one blob. */
+/** In bytes of frames. Ours: the encoder takes them in two seconds, and gives one blob. */
 const SEGMENT_BYTES = 32 << 20;
 /** Ours: a page that ends sooner, and shows nothing, was not worth a capture. */
 const BLANK_MS = 300;
 /** Ours: how long the end of a session waits for core to know of its recordings. */
-const TOLD_MS = 1_000;
+const REPORT_TIMEOUT_MS = 1_000;
 
 type Options = Recipient & {
   projectId: string;
@@ -28,25 +28,25 @@ type Options = Recipient & {
   /** For the session's log. */
   warn: (message: string) => void;
 };
-type Reel = { track: Track; number: number; spool: Spool };
+type OpenSegment = { track: Track; number: number; buffer: FrameBuffer };
 
 export function recording(options: Options): OpenComponent {
   return async (chrome) => {
     const pages = await openPages(chrome);
     const sessionAt = options.now();
     const stops: (() => void)[] = [];
-    const told: Promise<void>[] = [];
+    const reports: Promise<void>[] = [];
     const warn = once(options.warn);
     const stopWatching = pages.onPage((page) => {
       if (page.id >= PAGES_MAX) return;
-      stops.push(recordPage(page, pages, { ...options, warn, sessionAt, told }));
+      stops.push(recordPage(page, pages, { ...options, warn, sessionAt, reports }));
     });
     return {
       async close() {
         stopWatching();
         for (const stop of stops) stop();
-        const late = sleep(TOLD_MS, undefined, { ref: false });
-        await Promise.race([Promise.all(told), late]);
+        const late = sleep(REPORT_TIMEOUT_MS, undefined, { ref: false });
+        await Promise.race([Promise.all(reports), late]);
       },
     };
   };
@@ -61,25 +61,25 @@ function once(warn: Options['warn']): Options['warn'] {
   };
 }
 
-type PageOptions = Options & { sessionAt: number; told: Promise<void>[] };
+type PageOptions = Options & { sessionAt: number; reports: Promise<void>[] };
 
 /** Gives what ends it; the end of the page does too. */
 function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
   const { now } = options;
-  const film = openFilm(page, options);
+  const track = openTrack(page, options);
   let recorder: Recorder | undefined;
   let isOver = false;
   let hasShown = false;
   let isHeld = false; // perhaps, by a window that opened before there was a recorder
-  const onPicture = (picture: Picture): void => {
-    // of a blank page the first picture is white, and only the next ones are worth keeping
-    if (hasShown || !isBlank(page)) film.add(picture);
+  const onFrame = (frame: Frame): void => {
+    // of a blank page the first frame is white, and only the next ones are worth keeping
+    if (hasShown || !isBlank(page)) track.add(frame);
     hasShown = true;
   };
   const start = (): void => {
     stopWaiting();
     if (isOver || recorder !== undefined) return;
-    recorder = startRecorder(page, { now, onPicture });
+    recorder = startRecorder(page, { now, onFrame });
     if (isHeld) recorder.hold();
   };
   const timer = setTimeout(start, BLANK_MS);
@@ -99,7 +99,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
     offWindow();
     stopWaiting();
     recorder?.stop();
-    film.end();
+    track.end();
   };
   if (!isBlank(page)) start();
   void page.closed.then(stop);
@@ -111,43 +111,48 @@ function isBlank({ url }: Page): boolean {
 }
 
 /** Pictures into segments. */
-function openFilm(page: Page, { recordings, sessionAt, told, ...options }: PageOptions) {
+function openTrack(page: Page, { recordings, sessionAt, reports, ...options }: PageOptions) {
   const { clients, call, leaseId, projectId, now, warn } = options;
-  let reel: Reel | undefined;
+  let segment: OpenSegment | undefined;
   let lastAt = 0;
 
-  const begin = (at: number): Reel => {
+  const begin = (at: number): OpenSegment => {
     const { id: pageId, url } = page;
     const to = { clients, call, leaseId, projectId };
     const state = { bytes: 0, isBroken: false, warn };
     const track: Track = { ...to, pageId, url, sessionAt, startAt: at, ...state };
     const startMs = at - sessionAt;
-    told.push(recordings.tell(track, { startMs, endMs: startMs, complete: false }));
-    return { track, number: 1, spool: recordings.openSpool(`${leaseId}-${pageId}-1`, projectId) };
+    reports.push(recordings.report(track, { startMs, endMs: startMs, complete: false }));
+    return {
+      track,
+      number: 1,
+      buffer: recordings.openFrameBuffer(`${leaseId}-${pageId}-1`, projectId),
+    };
   };
-  const cut = ({ track, number, spool }: Reel, until: number, isLast: boolean): void => {
+  const cut = ({ track, number, buffer }: OpenSegment, until: number, isLast: boolean): void => {
     track.url = page.url;
-    recordings.send({ track, number, spool, until, isLast });
+    recordings.send({ track, number, buffer, until, isLast });
   };
-  const after = (full: Reel, at: number): Reel => {
+  const after = (full: OpenSegment, at: number): OpenSegment => {
     cut(full, at, false);
     const number = full.number + 1;
     const name = `${leaseId}-${page.id}-${number}`;
-    return { track: full.track, number, spool: recordings.openSpool(name, projectId) };
+    return { track: full.track, number, buffer: recordings.openFrameBuffer(name, projectId) };
   };
   return {
-    add({ jpeg, at: came }: Picture): void {
+    add({ jpeg, at: came }: Frame): void {
       const at = Math.max(came, lastAt + 1); // a clock may be set back
-      reel ??= begin(at);
-      if (reel.track.isBroken) return;
-      const first = reel.spool.pictures[0]?.at ?? at;
-      if (at - first >= SEGMENT_MS || reel.spool.bytes >= SEGMENT_BYTES) reel = after(reel, at);
-      // left out, a picture is made up for by the one before it, which lasts longer
-      if (reel.spool.add({ jpeg, at })) lastAt = at;
+      segment ??= begin(at);
+      if (segment.track.isBroken) return;
+      const first = segment.buffer.frames[0]?.at ?? at;
+      if (at - first >= SEGMENT_MS || segment.buffer.bytes >= SEGMENT_BYTES)
+        segment = after(segment, at);
+      // left out, a frame is made up for by the one before it, which lasts longer
+      if (segment.buffer.add({ jpeg, at })) lastAt = at;
     },
     end(): void {
-      if (reel !== undefined) cut(reel, Math.max(now(), lastAt + 1), true);
-      reel = undefined;
+      if (segment !== undefined) cut(segment, Math.max(now(), lastAt + 1), true);
+      segment = undefined;
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * From spooled pictures to segments in core: for all sessions of a runner one after another,
+ * From spooled frames to segments in core: for all sessions of a runner one after another,
  * projects in turn, also when their session has ended meanwhile: no end waits for the encoder. Core
  * takes them for ten minutes more. A segment that cannot be made ends its page's recording there:
  * what came before stays.
@@ -17,8 +17,13 @@ import { openFairQueue } from '../../../proto/sharing/fair-queue.ts';
 import { openShares } from '../../../proto/sharing/shares.ts';
 import { retried } from '../../leases/retry.ts';
 import type { Encoded, Encoder, TimedFrame } from './encoder.ts';
+import {
+  ALLOWANCE_BYTES,
+  type Allowance,
+  type FrameBuffer,
+  openFrameBuffer,
+} from './frame-buffer.ts';
 import { jpegSize } from './page-recorder.ts';
-import { ALLOWANCE_BYTES, type Allowance, openSpool, type Spool } from './spool.ts';
 
 const CHUNK_BYTES = 64 << 10;
 /** In bytes, of a page's video. Ours: twenty minutes of full-page motion, or days of reading. */
@@ -26,7 +31,7 @@ const VIDEO_MAX_BYTES = 1 << 30;
 /** Of one part. Ours: a segment has about a megabyte. */
 const UPLOAD_TIMEOUT_MS = 60_000;
 /** Ours: what a runner that ends gives its last segments. */
-const LAST_WORDS_MS = 5_000;
+const SHUTDOWN_GRACE_MS = 5_000;
 
 /** Who it is for, in core. */
 export type Recipient = {
@@ -56,25 +61,25 @@ export type Track = Recipient & {
   warn: (message: string) => void;
 };
 
-export type Take = {
+export type SegmentJob = {
   track: Track;
   /** From 1. */
   number: number;
-  spool: Spool;
-  /** When its last picture ends, in ms since 1970. */
+  buffer: FrameBuffer;
+  /** When its last frame ends, in ms since 1970. */
   until: number;
   isLast: boolean;
 };
 
 export type Recordings = AsyncDisposable & {
-  openSpool(name: string, projectId: string): Spool;
+  openFrameBuffer(name: string, projectId: string): FrameBuffer;
   /** Says that a page is recorded, or that no more comes of it. Never rejects. */
-  tell(
+  report(
     track: Track,
-    says: Pick<AddRecordingRequest, 'startMs' | 'endMs' | 'complete'>,
+    state: Pick<AddRecordingRequest, 'startMs' | 'endMs' | 'complete'>,
   ): Promise<void>;
-  /** Makes a segment of it and sends it, in its time. The spool is removed in any case. */
-  send(take: Take): void;
+  /** Makes a segment of it and sends it, in its time. The buffer is removed in any case. */
+  send(job: SegmentJob): void;
   /** Settles when all that was sent so far has been made. */
   idle(): Promise<void>;
 };
@@ -86,59 +91,59 @@ export function openRecordings(options: {
   allowance?: Allowance;
 }): Recordings {
   const { encoder, runDir, log, allowance = openShares(ALLOWANCE_BYTES) } = options;
-  const over = new AbortController();
-  const waiting = openFairQueue<Take>();
+  const closed = new AbortController();
+  const waiting = openFairQueue<SegmentJob>();
   let making: Promise<void> | undefined;
 
   async function makeAll(): Promise<void> {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      await make(next.item, { encoder, log, over: over.signal });
+      await make(next.item, { encoder, log, signal: closed.signal });
     }
     making = undefined;
   }
   const idle = async (): Promise<void> => making;
 
   return {
-    openSpool: (name, projectId) =>
-      openSpool(join(runDir, `recording-${name}`), projectId, allowance),
-    async tell(track, says) {
-      await addTo(track, { number: 0, ...says }, over.signal).catch((error: unknown) => {
+    openFrameBuffer: (name, projectId) =>
+      openFrameBuffer(join(runDir, `recording-${name}`), projectId, allowance),
+    async report(track, state) {
+      await addTo(track, { number: 0, ...state }, closed.signal).catch((error: unknown) => {
         if (stopAtQuota(track, error)) return;
-        log.warn({ error: String(error) }, 'core did not hear of a recording');
+        log.warn({ error: String(error) }, 'reporting a recording to core failed');
       });
     },
-    send(take) {
-      waiting.push(take.track.projectId, take);
+    send(job) {
+      waiting.push(job.track.projectId, job);
       making ??= makeAll();
     },
     idle,
     async [Symbol.asyncDispose]() {
-      await Promise.race([idle(), sleep(LAST_WORDS_MS, undefined, { ref: false })]);
-      over.abort();
+      await Promise.race([idle(), sleep(SHUTDOWN_GRACE_MS, undefined, { ref: false })]);
+      closed.abort();
       await encoder[Symbol.asyncDispose]();
       await idle();
     },
   };
 }
 
-type Deps = { encoder: Encoder; log: Log; over: AbortSignal };
+type Deps = { encoder: Encoder; log: Log; signal: AbortSignal };
 
-async function make(take: Take, deps: Deps): Promise<void> {
-  const { track, spool, isLast } = take;
+async function make(job: SegmentJob, deps: Deps): Promise<void> {
+  const { track, buffer, isLast } = job;
   try {
-    if (!track.isBroken) await deliver(take, await encoded(take, deps), deps.over);
+    if (!track.isBroken) await deliver(job, await encoded(job, deps), deps.signal);
   } catch (error) {
-    deps.log.warn({ page: track.pageId, error: String(error) }, 'a recording breaks off');
+    deps.log.warn({ page: track.pageId, error: String(error) }, 'a recording is incomplete');
     stopAtQuota(track, error);
     track.isBroken = true;
   } finally {
-    await spool.remove();
+    await buffer.remove();
   }
   if (!track.isBroken || !isLast) return;
-  const endMs = take.until - track.sessionAt;
+  const endMs = job.until - track.sessionAt;
   const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
   // core has no word of it then, and counts it as ended ten minutes after its session
-  await addTo(track, end, deps.over).catch(() => undefined);
+  await addTo(track, end, deps.signal).catch(() => undefined);
 }
 
 /** Ends the page's recording with a warning when the project has no room for it. */
@@ -150,13 +155,13 @@ function stopAtQuota(track: Track, error: unknown): boolean {
 }
 
 /** Once more when the encoder's Chrome was lost, which may be another's fault. */
-async function encoded(take: Take, { encoder, over }: Deps): Promise<Encoded> {
-  over.throwIfAborted();
-  const { track, spool } = take;
-  const [first] = spool.pictures;
-  track.size ??= evenSize(await spool.read(must(first, 'a picture of the segment')));
+async function encoded(job: SegmentJob, { encoder, signal }: Deps): Promise<Encoded> {
+  signal.throwIfAborted();
+  const { track, buffer } = job;
+  const [first] = buffer.frames;
+  track.size ??= evenSize(await buffer.read(must(first, 'a frame of the segment')));
   const { size } = track;
-  const encode = () => encoder.encode({ ...size, frames: framesOf(take) });
+  const encode = () => encoder.encode({ ...size, frames: framesOf(job) });
   const made = await encode().catch(encode);
   track.start ??= made.start;
   // one size, one encoder: a player takes the start of the first for all
@@ -164,39 +169,39 @@ async function encoded(take: Take, { encoder, over }: Deps): Promise<Encoded> {
   return made;
 }
 
-async function* framesOf({ track, spool, until }: Take): AsyncGenerator<TimedFrame> {
-  for (const [index, picture] of spool.pictures.entries()) {
-    const next = spool.pictures[index + 1]?.at ?? until;
-    const jpeg = await spool.read(picture);
-    yield { at: picture.at - track.startAt, lasts: Math.max(next - picture.at, 1), jpeg };
+async function* framesOf({ track, buffer, until }: SegmentJob): AsyncGenerator<TimedFrame> {
+  for (const [index, frame] of buffer.frames.entries()) {
+    const next = buffer.frames[index + 1]?.at ?? until;
+    const jpeg = await buffer.read(frame);
+    yield { at: frame.at - track.startAt, lasts: Math.max(next - frame.at, 1), jpeg };
   }
 }
 
 /** H.264 has no odd sizes. */
 function evenSize(jpeg: Buffer): { width: number; height: number } {
-  const { width, height } = must(jpegSize(jpeg), 'the size of a picture');
+  const { width, height } = must(jpegSize(jpeg), 'the size of a frame');
   return { width: Math.max(width & ~1, 2), height: Math.max(height & ~1, 2) };
 }
 
 async function deliver(
-  take: Take,
+  job: SegmentJob,
   { start, segment }: Encoded,
   signal: AbortSignal,
 ): Promise<void> {
-  const { track, number, spool, until, isLast } = take;
+  const { track, number, buffer, until, isLast } = job;
   const { sessionAt, startAt } = track;
-  const startMs = must(spool.pictures[0], 'a picture of the segment').at - sessionAt;
+  const startMs = must(buffer.frames[0], 'a frame of the segment').at - sessionAt;
   if (number === 1) {
     const from = startAt - sessionAt;
     const blobId = await upload(track, start, signal);
-    const said = { number: 0, blobId, startMs: from, endMs: from, complete: false };
-    await addTo(track, said, signal);
+    const state = { number: 0, blobId, startMs: from, endMs: from, complete: false };
+    await addTo(track, state, signal);
   }
   track.bytes += segment.length;
   if (track.bytes > VIDEO_MAX_BYTES) throw new Error('a video of more than 1 GiB');
   const blobId = await upload(track, segment, signal);
-  const said = { number, blobId, startMs, endMs: until - sessionAt, complete: isLast };
-  await addTo(track, said, signal);
+  const state = { number, blobId, startMs, endMs: until - sessionAt, complete: isLast };
+  await addTo(track, state, signal);
 }
 
 async function upload(
@@ -215,15 +220,15 @@ async function upload(
   return blobId;
 }
 
-type Said = Pick<AddRecordingRequest, 'number' | 'startMs' | 'endMs' | 'complete'> & {
+type SegmentState = Pick<AddRecordingRequest, 'number' | 'startMs' | 'endMs' | 'complete'> & {
   blobId?: string;
 };
 
 async function addTo(
   { clients, call, leaseId, pageId, url }: Track,
-  says: Said,
+  state: SegmentState,
   signal: AbortSignal,
 ): Promise<void> {
-  const request = { leaseId, pageId, url, ...says };
+  const request = { leaseId, pageId, url, ...state };
   await retried(() => clients.runners.addRecording(request, { ...call, signal }));
 }

@@ -130,7 +130,7 @@ launch('six silences in a row are a hang, five are not', async () => {
   const stop = watchHeart(
     {
       isPaused: false,
-      heardBytes: 0,
+      bytesReceived: 0,
       call: async () => {
         const isAnswered = answers[asked] ?? false;
         asked += 1;
@@ -152,7 +152,7 @@ launch('a Chrome that nobody reads from does not hang', async () => {
   let asked = 0;
   const deaf = {
     isPaused: true,
-    heardBytes: 0,
+    bytesReceived: 0,
     call: async () => {
       asked += 1;
       throw new Error('silent');
@@ -167,10 +167,10 @@ launch('nor does one whose answer stands behind a long message', async () => {
   let asked = 0;
   const busy = {
     isPaused: false,
-    heardBytes: 0,
+    bytesReceived: 0,
     call: async () => {
       asked += 1;
-      busy.heardBytes += 65_536;
+      busy.bytesReceived += 65_536;
       throw new Error('silent');
     },
   };

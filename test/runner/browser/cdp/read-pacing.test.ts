@@ -24,11 +24,11 @@ async function openLab(restMs?: number) {
   const [chrome] = (await coming) as [Socket];
   const heard: string[] = [];
   let at = 0;
-  const own = openPace(reader, { ...(restMs && { restMs }), now: () => at });
+  const own = openPace(reader, { ...(restMs && { pauseMs: restMs }), now: () => at });
   reader.on('data', (message) => {
     heard.push(message.toString());
-    own.heard(message);
-    own.read();
+    own.onMessage(message);
+    own.onRead();
   });
   return {
     pace: own,
@@ -63,7 +63,7 @@ pace('after news nothing is read, until somebody asks something', async () => {
   using lab = await openLab(FOREVER_MS);
   await lab.hear(NEWS);
   await lab.hearNothing(OTHER);
-  lab.pace.asked();
+  lab.pace.onCommand();
   await until(() => lab.heard.length === 2);
   assert.equal(lab.heard, [NEWS, OTHER]);
 });
@@ -89,7 +89,7 @@ pace('after anything else there is none', async () => {
 for (const answer of ['{"id":1,"result":{}}', '{"error":{"message":"gone"},"id":1}']) {
   pace(`while ${answer} is awaited all is read at once`, async () => {
     using lab = await openLab(FOREVER_MS);
-    lab.pace.asked();
+    lab.pace.onCommand();
     await lab.hear(NEWS);
     await lab.hear(NEWS);
     await lab.hear(answer);
@@ -100,9 +100,9 @@ for (const answer of ['{"id":1,"result":{}}', '{"error":{"message":"gone"},"id":
 
 pace('what we ask meanwhile makes nobody wait for an answer that takes long', async () => {
   using lab = await openLab(FOREVER_MS);
-  lab.pace.asked();
+  lab.pace.onCommand();
   lab.pass(100);
-  lab.pace.asked();
+  lab.pace.onCommand();
   await lab.hear('{"id":2,"result":{}}');
   await lab.hear(NEWS);
   await lab.hearNothing(NEWS);
@@ -119,7 +119,7 @@ pace('who disposes of it while it rests still hears the end', async () => {
 
 pace('an answer that takes long is not waited for', async () => {
   using lab = await openLab(FOREVER_MS);
-  lab.pace.asked();
+  lab.pace.onCommand();
   lab.pass(100);
   await lab.hear(NEWS);
   await lab.hearNothing(NEWS);

@@ -1,7 +1,7 @@
 /** What a viewer may say is what its page says: each field counts, nothing else is passed on. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readMessage, type Said } from '../../../../runner/sessions/live-view/input.ts';
+import { readMessage, type ViewerMessage } from '../../../../runner/sessions/live-view/input.ts';
 
 const test = suite('runner/sessions/live-view/input');
 
@@ -29,7 +29,7 @@ const KEY = {
 };
 const TOUCH = { type: 'touch', event: 'start', points: [{ x: 1, y: 2, id: 0 }], modifiers: 0 };
 
-function read(message: unknown): Said | undefined {
+function read(message: unknown): ViewerMessage | undefined {
   return readMessage(Buffer.from(JSON.stringify(message)));
 }
 

@@ -40,12 +40,12 @@ test('every recorder has a picture', async () => {
   await using lab = await openLiveLab();
   await using travel = await startTravel(lab);
   for (let time = 0; time < TIMES; time += 1) {
-    let pictures = 0;
-    const onPicture = (): void => {
-      pictures += 1;
+    let frames = 0;
+    const onFrame = (): void => {
+      frames += 1;
     };
-    const recorder = startRecorder(travel.page, { now: Date.now, onPicture });
-    await until(() => pictures > 0, LIMIT_MS);
+    const recorder = startRecorder(travel.page, { now: Date.now, onFrame: onFrame });
+    await until(() => frames > 0, LIMIT_MS);
     recorder.stop();
   }
 });

@@ -17,7 +17,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 import { log } from '../../browser/lab.ts';
 
 /** As much of a JPEG of 5 by 3 as is looked at, with something of its own. */
-export const picture = (own: string): Buffer =>
+export const frame = (own: string): Buffer =>
   Buffer.concat([
     Buffer.from([0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 3, 0, 5, 1, 1, 0x11, 0]),
     Buffer.from(own),
@@ -70,9 +70,9 @@ export function openBench(encode: Encode, allowanceBytes?: number) {
     warn: (message) => void warned.push(message),
   };
   const take = (number: number, times: number[], until: number, isLast = false) => {
-    const spool = recordings.openSpool(`lease-0-${number}`, 'first');
-    for (const at of times) assert.ok(spool.add({ jpeg: picture(String(at)), at }));
-    recordings.send({ track, number, spool, until, isLast });
+    const buffer = recordings.openFrameBuffer(`lease-0-${number}`, 'first');
+    for (const at of times) assert.ok(buffer.add({ jpeg: frame(String(at)), at }));
+    recordings.send({ track, number, buffer: buffer, until, isLast });
   };
   return {
     added,

@@ -43,7 +43,7 @@ async function openEncoderLab(idleMs = 60_000): Promise<Lab> {
 }
 
 /** Pictures of one colour each, as a Chrome of its own makes them. */
-async function pictures(
+async function renderFrames(
   dir: string,
   wanted: { width: number; height: number; colours: string[] },
 ): Promise<Buffer[]> {
@@ -76,7 +76,7 @@ function seconds(jpegs: readonly Buffer[], from = 0): TimedFrame[] {
 encoder('segments put one after another are one video that ffmpeg plays', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 640, height: 400 };
-  const jpegs = await pictures(lab.dir, { ...size, colours: ['red', 'lime', 'blue'] });
+  const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red', 'lime', 'blue'] });
   const first = await lab.encoder.encode({ ...size, frames: seconds(jpegs) });
   await new Promise((resolve) => setTimeout(resolve, 1_000)); // another second
   const second = await lab.encoder.encode({ ...size, frames: seconds(jpegs, 3_000) });
@@ -93,9 +93,9 @@ encoder('segments put one after another are one video that ffmpeg plays', async 
 encoder('a frame of another size is fitted in on black', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 640, height: 400 };
-  const [wide] = await pictures(lab.dir, { ...size, colours: ['red'] });
-  const [tall] = await pictures(lab.dir, { width: 200, height: 400, colours: ['blue'] });
-  if (wide === undefined || tall === undefined) throw new Error('no pictures');
+  const [wide] = await renderFrames(lab.dir, { ...size, colours: ['red'] });
+  const [tall] = await renderFrames(lab.dir, { width: 200, height: 400, colours: ['blue'] });
+  if (wide === undefined || tall === undefined) throw new Error('no frames');
   const made = await lab.encoder.encode({ ...size, frames: seconds([wide, tall]) });
   const path = join(lab.dir, 'video.mp4');
   writeFileSync(path, Buffer.concat([made.start, made.segment]));
@@ -112,7 +112,7 @@ encoder('a frame of another size is fitted in on black', async () => {
 encoder('a frame that lasts an hour is repeated, and no larger for it', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
-  const [jpeg] = await pictures(lab.dir, { ...size, colours: ['red'] });
+  const [jpeg] = await renderFrames(lab.dir, { ...size, colours: ['red'] });
   if (jpeg === undefined) throw new Error('no picture');
   const frames = [{ at: 0, lasts: 3_600_000, jpeg }];
   const made = await lab.encoder.encode({ ...size, frames });
@@ -129,7 +129,7 @@ encoder(
   async () => {
     await using lab = await openEncoderLab(1);
     const size = { width: 320, height: 200 };
-    const jpegs = await pictures(lab.dir, { ...size, colours: ['red'] });
+    const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red'] });
     await lab.encoder.encode({ ...size, frames: seconds(jpegs) });
     await lab.launched[0]?.exited;
     await lab.encoder.encode({ ...size, frames: seconds(jpegs) });
@@ -150,7 +150,7 @@ encoder('one whose Chrome answers late at its start, on a busy machine, encodes'
     log,
   });
   const size = { width: 320, height: 200 };
-  const jpegs = await pictures(dir.path, { ...size, colours: ['red'] });
+  const jpegs = await renderFrames(dir.path, { ...size, colours: ['red'] });
   assert.ok((await opened.encode({ ...size, frames: seconds(jpegs) })).segment.length > 0);
 });
 
@@ -173,7 +173,7 @@ encoder('its end waits for a Chrome that it stopped before', async () => {
     idleMs: 1,
   });
   const size = { width: 320, height: 200 };
-  const jpegs = await pictures(dir.path, { ...size, colours: ['red'] });
+  const jpegs = await renderFrames(dir.path, { ...size, colours: ['red'] });
   await opened.encode({ ...size, frames: seconds(jpegs) });
   await stopping.promise;
   await opened[Symbol.asyncDispose]();
@@ -183,7 +183,7 @@ encoder('its end waits for a Chrome that it stopped before', async () => {
 encoder('what is no picture fails alone', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
-  const jpegs = await pictures(lab.dir, { ...size, colours: ['red'] });
+  const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red'] });
   const broken = lab.encoder.encode({ ...size, frames: seconds([Buffer.from('no picture')]) });
   const after = lab.encoder.encode({ ...size, frames: seconds(jpegs) });
   assert.match(String(await broken.catch(String)), /the encoder failed/);
@@ -193,7 +193,7 @@ encoder('what is no picture fails alone', async () => {
 encoder('one whose Chrome is killed under way fails, and the next has another', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
-  const jpegs = await pictures(lab.dir, { ...size, colours: ['red'] });
+  const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red'] });
   async function* killing() {
     yield* seconds(jpegs);
     lab.launched[0]?.kill();

@@ -22,7 +22,7 @@ for (const [program, isAtOnce] of [
   ['/usr/bin/chromium-headless-shell', true],
   ['/usr/bin/chromium', false],
 ] as const) {
-  test(`no picture has what Chrome says across a page that is held: ${program}`, async () => {
+  test(`no frame has what Chrome says across a page that is held: ${program}`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.1/32'], program });
     const client = await openRaw(lab.connectUrl);
     const holding = { autoAttach: true, flatten: true, waitForDebuggerOnStart: true };
@@ -38,22 +38,22 @@ for (const [program, isAtOnce] of [
 
     const pages = await openPages(lab.chrome);
     const page = must(pages.active, 'a page');
-    const pictures: string[] = [];
+    const frames: string[] = [];
     let starts = 0;
     page.session.on('Page.screencastVisibilityChanged', () => {
       starts += 1;
     });
-    const onPicture = ({ jpeg }: { jpeg: Buffer }) => void pictures.push(jpeg.toString('base64'));
-    const recorder = startRecorder(page, { now: Date.now, onPicture });
+    const onFrame = ({ jpeg }: { jpeg: Buffer }) => void frames.push(jpeg.toString('base64'));
+    const recorder = startRecorder(page, { now: Date.now, onFrame: onFrame });
     pages.onWindow(() => recorder.hold());
     const witness = await watch(lab.chrome.pipe, page.targetId);
-    await until(() => pictures.length > 0 && witness.length > 0, 'the page as it is');
+    await until(() => frames.length > 0 && witness.length > 0, 'the page as it is');
     const [clean] = witness;
 
     const opening = evaluate('document.body.style.background = "silver"; void open("/popup")');
     await until(() => !isAtOnce || witness.at(-1) !== clean, 'the dimmed page');
     await until(() => attachments().length > 1, 'the window');
-    const held = witness.filter((picture) => picture !== clean);
+    const held = witness.filter((frame) => frame !== clean);
     const startsBefore = starts;
     await client.call('Runtime.runIfWaitingForDebugger', {}, sessionOf(attachments()[1]));
     await opening;
@@ -62,10 +62,10 @@ for (const [program, isAtOnce] of [
     await client.call('Page.bringToFront', {}, own);
     await evaluate(DRAWN);
     const [now] = await watched(lab.chrome.pipe, page.targetId);
-    await until(() => pictures.at(-1) === now, 'the page as it is now');
-    const dimmed = [...held, given].filter((picture) => picture !== clean && picture !== now);
+    await until(() => frames.at(-1) === now, 'the page as it is now');
+    const dimmed = [...held, given].filter((frame) => frame !== clean && frame !== now);
     assert.equal(
-      pictures.filter((picture) => dimmed.includes(picture)),
+      frames.filter((frame) => dimmed.includes(frame)),
       [],
     );
     recorder.stop();
@@ -76,7 +76,7 @@ for (const [program, isAtOnce] of [
 /** The first that a recorder would be given by a capture of its own. */
 async function watched(pipe: Pipe, targetId: string): Promise<string[]> {
   const seen = await watch(pipe, targetId);
-  await until(() => seen.length > 0, 'a picture');
+  await until(() => seen.length > 0, 'a frame');
   return seen;
 }
 

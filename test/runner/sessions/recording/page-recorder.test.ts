@@ -1,4 +1,4 @@
-/** When pictures are taken, with a session that says what Chrome would; held.test.ts has Chrome. */
+/** When frames are taken, with a session that says what Chrome would; held.test.ts has Chrome. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
@@ -11,7 +11,7 @@ const test = suite('runner/sessions/recording/page-recorder');
 
 function openBench() {
   const calls: string[] = [];
-  const pictures: string[] = [];
+  const frames: string[] = [];
   const signals: AbortSignal[] = [];
   const closing = Promise.withResolvers<void>();
   const running: PromiseWithResolvers<void>[] = [];
@@ -37,11 +37,11 @@ function openBench() {
   const page = { session, closed: closing.promise } as Page;
   const recorder = startRecorder(page, {
     now: () => at,
-    onPicture: ({ jpeg }) => pictures.push(jpeg.toString()),
+    onFrame: ({ jpeg }) => frames.push(jpeg.toString()),
   });
   const count = (name: string) => calls.filter((call) => call === name).length;
   return {
-    pictures,
+    frames,
     recorder,
     count,
     running,
@@ -68,7 +68,7 @@ test('a picture alone is acknowledged, and nothing is asked for after it', async
   await bench.called('screencastFrameAck', 1);
   bench.say('two', 200);
   await bench.called('screencastFrameAck', 2);
-  assert.equal(bench.pictures, ['one', 'two']);
+  assert.equal(bench.frames, ['one', 'two']);
   assert.is(bench.count('start'), 1);
   bench.recorder.stop();
 });
@@ -80,7 +80,7 @@ test('after several at once the capture begins anew, as Chrome may have dropped 
   assert.is(bench.count('screencastFrameAck'), 3);
   bench.say('four');
   await bench.called('screencastFrameAck', 4);
-  assert.equal(bench.pictures, ['one', 'two', 'three', 'four']);
+  assert.equal(bench.frames, ['one', 'two', 'three', 'four']);
   bench.recorder.stop();
 });
 
@@ -93,12 +93,12 @@ test('a page that draws without end is shot one by one, until two are the same',
     await bench.called('start', index + 2);
     bench.say(text, 250);
   }
-  assert.equal(bench.pictures.slice(-2), ['a', 'b']);
-  assert.not(bench.pictures.includes('unasked'));
+  assert.equal(bench.frames.slice(-2), ['a', 'b']);
+  assert.not(bench.frames.includes('unasked'));
   const stops = bench.count('stop');
   bench.say('live again', 100);
   await bench.called('screencastFrameAck', 1);
-  assert.is(bench.pictures.at(-1), 'live again');
+  assert.is(bench.frames.at(-1), 'live again');
   assert.is(bench.count('stop'), stops);
   bench.recorder.stop();
 });
@@ -120,7 +120,7 @@ test('of a page that new windows hold no picture is taken until it runs again', 
   bench.see(true);
   bench.say('two');
   await bench.called('screencastFrameAck', 1);
-  assert.equal(bench.pictures, ['one', 'two']);
+  assert.equal(bench.frames, ['one', 'two']);
   bench.recorder.stop();
 });
 
@@ -139,7 +139,7 @@ test('a page that its window has covered gives no picture until it is seen', asy
   await bench.called('start', 3);
   bench.see(true);
   bench.say('two');
-  assert.equal(bench.pictures, ['one that was never held', 'two']);
+  assert.equal(bench.frames, ['one that was never held', 'two']);
   bench.recorder.stop();
 });
 
@@ -173,13 +173,13 @@ test('one that is stopped, or whose page is gone, takes nothing more', async () 
   bench.say('one');
   bench.recorder.stop();
   bench.say('two');
-  assert.equal(bench.pictures, ['one']);
+  assert.equal(bench.frames, ['one']);
   assert.is(bench.count('stop'), 1);
   const gone = openBench();
   gone.close();
   await gone.called('stop', 1);
   gone.say('two');
-  assert.equal(gone.pictures, []);
+  assert.equal(gone.frames, []);
 });
 
 test('the size of a JPEG is read where it stands', () => {

@@ -25,7 +25,7 @@ export async function lease(app: Booted): Promise<Recorded> {
 const COLOURS = { red: [255, 0, 0], lime: [0, 255, 0], blue: [0, 0, 255] } as const;
 export type Colour = keyof typeof COLOURS;
 
-/** Waits until a page's last picture has that colour. */
+/** Waits until a page's last frame has that colour. */
 export type Shows = (colour: Colour) => Promise<void>;
 /** Sets the page's colour, and waits for it. */
 export type Paint = (page: Page, colour: Colour) => Promise<void>;
@@ -44,31 +44,31 @@ export async function record(
   });
   await using recordings = openRecordings({ encoder, runDir: lab.runDir, log });
   const { clients, asRunner: call } = app;
-  const last = new Map<string, Buffer>(); // by spool
+  const last = new Map<string, Buffer>(); // by buffer
   const watched: Recordings = {
     ...recordings,
-    openSpool(name, projectId) {
-      const spool = recordings.openSpool(name, projectId);
-      const { add } = spool;
-      return Object.assign(spool, {
-        add(picture: Parameters<typeof add>[0]) {
-          last.set(name, picture.jpeg);
-          return add(picture);
+    openFrameBuffer(name, projectId) {
+      const buffer = recordings.openFrameBuffer(name, projectId);
+      const { add } = buffer;
+      return Object.assign(buffer, {
+        add(frame: Parameters<typeof add>[0]) {
+          last.set(name, frame.jpeg);
+          return add(frame);
         },
       });
     },
   };
   const shows: Shows = async (colour) => {
-    const path = join(lab.runDir, 'picture.jpg');
-    const isShown = async (picture: Buffer) => {
-      writeFileSync(path, picture);
+    const path = join(lab.runDir, 'frame.jpg');
+    const isShown = async (frame: Buffer) => {
+      writeFileSync(path, frame);
       const seen = await pixelAt(path, 0, { x: 100, y: 600 });
       return seen.every(
         (value, index) => Math.abs(value - must(COLOURS[colour][index], 'a part of it')) < 60,
       );
     };
     await until(async () => {
-      for (const picture of last.values()) if (await isShown(picture)) return true;
+      for (const frame of last.values()) if (await isShown(frame)) return true;
       return false;
     }, LIMIT_MS);
   };

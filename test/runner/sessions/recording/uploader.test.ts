@@ -6,37 +6,40 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Segment } from '../../../../runner/sessions/recording/encoder.ts';
 import type { Track } from '../../../../runner/sessions/recording/uploader.ts';
-import { ENCODED, openBench, picture } from './encoder-bench.ts';
+import { ENCODED, frame, openBench } from './encoder-bench.ts';
 
 const test = suite('runner/sessions/recording/uploader');
 
-test('projects take turns at the encoder, and each keeps a share of the spools', async () => {
+test('projects take turns at the encoder, and each keeps a share of the buffers', async () => {
   const order: number[] = [];
   await using bench = openBench((_, frames) => {
     order.push(frames[0]?.lasts ?? 0);
     return ENCODED;
   }, 640);
   const second: Track = { ...bench.track, projectId: 'second', leaseId: 'second' };
-  const pictures = 30; // of 20 bytes: more than a project's share
+  const frames = 30; // of 20 bytes: more than a project's share
   const kept = [bench.track, second].map((track) => {
-    const spool = bench.recordings.openSpool(`${track.projectId}-full`, track.projectId);
-    const added = Array.from({ length: pictures + 5 }, (_, at) => {
-      return spool.add({ jpeg: picture('twenty'.slice(0, 5)), at: at + 1 });
+    const buffer = bench.recordings.openFrameBuffer(`${track.projectId}-full`, track.projectId);
+    const added = Array.from({ length: frames + 5 }, (_, at) => {
+      return buffer.add({ jpeg: frame('twenty'.slice(0, 5)), at: at + 1 });
     });
-    return { spool, count: added.filter((isKept) => isKept).length };
+    return { buffer, count: added.filter((isKept) => isKept).length };
   });
   assert.equal(
     kept.map(({ count }) => count > 5),
     [true, true],
     String(kept.map(({ count }) => count)),
   );
-  for (const { spool } of kept) await spool.remove();
+  for (const { buffer } of kept) await buffer.remove();
 
   // Each segment lasts as long as its place in the order of arrival.
   const send = (track: Track, number: number, lasts: number) => {
-    const spool = bench.recordings.openSpool(`${track.projectId}-${number}`, track.projectId);
-    spool.add({ jpeg: picture('x'), at: 1_500 });
-    bench.recordings.send({ track, number, spool, until: 1_500 + lasts, isLast: false });
+    const buffer = bench.recordings.openFrameBuffer(
+      `${track.projectId}-${number}`,
+      track.projectId,
+    );
+    buffer.add({ jpeg: frame('x'), at: 1_500 });
+    bench.recordings.send({ track, number, buffer: buffer, until: 1_500 + lasts, isLast: false });
   };
   for (const number of [1, 2, 3, 4]) send(bench.track, number, number);
   send(second, 1, 5);
@@ -66,7 +69,7 @@ test('a segment past the project’s quota ends the recording with a warning', a
   assert.equal(readdirSync(bench.dir), []);
 });
 
-test('a start comes once, segments after it with their times, and no spool is left', async () => {
+test('a start comes once, segments after it with their times, and no buffer is left', async () => {
   const seen: { segment: Segment; times: number[][] }[] = [];
   await using bench = openBench((segment, frames) => {
     seen.push({ segment, times: frames.map(({ at, lasts }) => [at, lasts]) });
@@ -141,16 +144,16 @@ test('a segment of another kind does not follow the first', async () => {
   assert.is(bench.added.at(-1)?.complete, true);
 });
 
-test('pictures beyond the allowance are left out, and what was used is given back', async () => {
-  await using bench = openBench(() => ENCODED, 2 * picture('1500').length);
-  const spool = bench.recordings.openSpool('one', 'first');
-  assert.ok(spool.add({ jpeg: picture('1500'), at: 1_500 }));
-  assert.not(spool.add({ jpeg: picture('1600'), at: 1_600 }));
-  assert.is(spool.pictures.length, 1);
-  assert.ok(existsSync(join(bench.dir, 'recording-one')) || (await spool.read(onlyOf(spool))));
-  await spool.remove();
-  const next = bench.recordings.openSpool('two', 'first');
-  assert.ok(next.add({ jpeg: picture('1500'), at: 1_500 }));
+test('frames beyond the allowance are left out, and what was used is given back', async () => {
+  await using bench = openBench(() => ENCODED, 2 * frame('1500').length);
+  const buffer = bench.recordings.openFrameBuffer('one', 'first');
+  assert.ok(buffer.add({ jpeg: frame('1500'), at: 1_500 }));
+  assert.not(buffer.add({ jpeg: frame('1600'), at: 1_600 }));
+  assert.is(buffer.frames.length, 1);
+  assert.ok(existsSync(join(bench.dir, 'recording-one')) || (await buffer.read(onlyOf(buffer))));
+  await buffer.remove();
+  const next = bench.recordings.openFrameBuffer('two', 'first');
+  assert.ok(next.add({ jpeg: frame('1500'), at: 1_500 }));
   await next.remove();
   assert.equal(readdirSync(bench.dir), []);
 });
@@ -174,14 +177,14 @@ test('a lease that is lost ends nothing but its recording', async () => {
     clients: { blobs: { writeBlob: refuse }, runners: { addRecording: refuse } },
   });
   bench.take(1, [1_500], 2_000, true);
-  await bench.recordings.tell(bench.track, { startMs: 0, endMs: 0, complete: false });
+  await bench.recordings.report(bench.track, { startMs: 0, endMs: 0, complete: false });
   await bench.recordings.idle();
   assert.ok(bench.track.isBroken);
   assert.equal(readdirSync(bench.dir), []);
 });
 
-function onlyOf<T>({ pictures }: { pictures: readonly T[] }): T {
-  const [one] = pictures;
+function onlyOf<T>({ frames }: { frames: readonly T[] }): T {
+  const [one] = frames;
   if (one === undefined) throw new Error('none');
   return one;
 }

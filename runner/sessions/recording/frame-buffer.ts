@@ -1,7 +1,7 @@
 /**
- * The pictures of one segment on their way to the encoder: a file in the runner's directory, read
+ * The frames of one segment on their way to the encoder: a file in the runner's directory, read
  * once, then removed. All spools of a runner share one allowance of disk: when the encoder is so
- * far behind that a project's share is used up, its pictures are left out.
+ * far behind that a project's share is used up, its frames are left out.
  */
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import type { Shares } from '../../../proto/sharing/shares.ts';
@@ -15,25 +15,29 @@ export const ALLOWANCE_BYTES = 2 * 1024 ** 3;
 
 export type Allowance = Shares;
 
-export type Kept = {
+export type StoredFrame = {
   /** In ms since 1970. */
   at: number;
   offset: number;
   bytes: number;
 };
 
-export type Spool = {
-  readonly pictures: readonly Kept[];
+export type FrameBuffer = {
+  readonly frames: readonly StoredFrame[];
   readonly bytes: number;
   /** False when the project's share is used up. What fails on disk is told by `read`. */
-  add(picture: { jpeg: Buffer; at: number }): boolean;
-  read(picture: Kept): Promise<Buffer>;
+  add(frame: { jpeg: Buffer; at: number }): boolean;
+  read(frame: StoredFrame): Promise<Buffer>;
   remove(): Promise<void>;
 };
 
-/** The file is made with the first picture. */
-export function openSpool(path: string, projectId: string, allowance: Allowance): Spool {
-  const pictures: Kept[] = [];
+/** The file is made with the first frame. */
+export function openFrameBuffer(
+  path: string,
+  projectId: string,
+  allowance: Allowance,
+): FrameBuffer {
+  const frames: StoredFrame[] = [];
   let bytes = 0;
   let writing: Promise<FileHandle> | undefined;
   const write = async (jpeg: Buffer, offset: number): Promise<FileHandle> => {
@@ -42,24 +46,24 @@ export function openSpool(path: string, projectId: string, allowance: Allowance)
     return file;
   };
   return {
-    pictures,
+    frames: frames,
     get bytes() {
       return bytes;
     },
     add({ jpeg, at }) {
       if (!allowance.acquire(projectId, jpeg.length)) return false;
-      pictures.push({ at, offset: bytes, bytes: jpeg.length });
+      frames.push({ at, offset: bytes, bytes: jpeg.length });
       writing = write(jpeg, bytes);
       writing.catch(() => undefined); // told by read
       bytes += jpeg.length;
       return true;
     },
-    async read(picture) {
+    async read(frame) {
       const file = await writing;
-      if (file === undefined) throw new Error('no picture was kept');
-      const jpeg = Buffer.allocUnsafe(picture.bytes);
-      const { bytesRead } = await file.read(jpeg, 0, picture.bytes, picture.offset);
-      if (bytesRead !== picture.bytes) throw new Error('a picture was not kept whole');
+      if (file === undefined) throw new Error('no frame was kept');
+      const jpeg = Buffer.allocUnsafe(frame.bytes);
+      const { bytesRead } = await file.read(jpeg, 0, frame.bytes, frame.offset);
+      if (bytesRead !== frame.bytes) throw new Error('a frame was not kept whole');
       return jpeg;
     },
     async remove() {
