@@ -1,7 +1,7 @@
 /**
- * What a viewer does to the tab that it is shown, on the session of that tab's pictures, or to the
- * browser. Nothing is waited for: a page that hangs answers nothing, and hears no more than a few
- * dozen commands meanwhile.
+ * Applies a viewer's actions to the tab it sees, on that tab's screencast session, or to the
+ * browser. Nothing is awaited: a page that hangs does not respond, and gets at most a few dozen
+ * commands meanwhile.
  */
 
 import { isOpenUrl } from '../../browser/cdp/command-policy.ts';
@@ -11,20 +11,20 @@ import type { CallOptions, TargetSession } from '../../browser/cdp/target-sessio
 import type { ViewerMessage } from './input.ts';
 
 /**
- * Ours: with so many commands that wait for their answer, what comes is dropped. Input stops first:
- * a page that waits in a dialog answers none of it, and the dialog's answer must get through.
+ * Ours: with this many pending commands, further ones are dropped. Input stops first: a page in a
+ * dialog responds to no input, and the response to the dialog must get through.
  */
 const INPUTS_MAX = 64;
 const COMMANDS_MAX = 128;
 
-/** A dialog goes with its page: asked again, this would answer one that nobody has seen. */
+/** Never retried: a dialog is closed with its page, and a retry would close another one unseen. */
 const ONCE: CallOptions = { signal: AbortSignal.abort() };
 
 export type ViewerAction = Exclude<ViewerMessage, { kind: 'ack' }>;
 
 /**
- * `notice` tells the viewer why something was not done. Without a session there is no tab to do it
- * to, and one can only be chosen.
+ * `notice` reports to the viewer why an action was not done. Without a session no tab is shown, and
+ * the only possible action is choosing one.
  */
 export function actions(
   { pipe, pages }: { pipe: Pipe; pages: Pages },
@@ -38,7 +38,7 @@ export function actions(
     try {
       await act();
     } catch {
-      // the page is gone or hangs, which the viewer sees
+      // the page is gone or hangs, which the viewer can see
     } finally {
       waiting -= 1;
     }
@@ -48,7 +48,7 @@ export function actions(
     pages.activate(targetId);
     void run(() => pipe.call('Target.activateTarget', { targetId }));
   };
-  /** What was asked for before, and not done yet, must not be done after it. */
+  /** Cancels the previous navigation, so that it cannot happen after this one. */
   const navigateOnce = (act: (options: CallOptions) => Promise<unknown>): void => {
     navigation.abort();
     navigation = new AbortController();
@@ -91,7 +91,7 @@ async function navigate(
   notice: (text: string) => void,
 ): Promise<void> {
   const { errorText } = await session.call('Page.navigate', { url });
-  // a navigation that another one overtook is none
+  // ERR_ABORTED: another navigation replaced this one
   if (typeof errorText === 'string' && errorText !== 'net::ERR_ABORTED') notice(errorText);
 }
 

@@ -1,20 +1,20 @@
 /**
- * What a live view's page says, checked, and as Chrome's commands. A stranger may be on the other
- * end: every field is looked at, nothing is passed on that is not named here. Pure.
+ * Validates messages from a live view's page and translates them into Chrome's commands. The sender
+ * is untrusted: every field is checked, and nothing unlisted is forwarded. Pure.
  */
 
 import { JsonScan } from '../../browser/cdp/scan.ts';
 
-/** Ours, in characters: what a person pastes. */
+/** Ours, in characters: pasted text. */
 const TEXT_MAX_CHARS = 256 << 10;
 const URL_MAX_CHARS = 64 << 10;
 /** Chrome's names of keys are far shorter. */
 const NAME_MAX_CHARS = 64;
 /** Fingers. */
 const TOUCHES_MAX = 16;
-/** Ours: JSON.parse takes long of many. Sixteen fingers have less. */
+/** Ours: JSON.parse is slow on many values. Sixteen fingers need fewer. */
 const VALUES_MAX = 200;
-/** In pixels, either way: larger than any page is shown. */
+/** In pixels, either direction: larger than any page is shown. */
 const COORDINATE_MAX = 1e6;
 
 const BUTTONS = ['none', 'left', 'middle', 'right', 'back', 'forward'] as const;
@@ -39,7 +39,7 @@ export type ViewerMessage =
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the message says; undefined for whatever our page would not say. */
+/** The parsed message; undefined for anything that our page does not send. */
 export function readMessage(bytes: Buffer): ViewerMessage | undefined {
   const fields = parseObject(bytes);
   if (fields === undefined) return undefined;
@@ -136,7 +136,7 @@ function key(fields: Fields): Params {
     autoRepeat: fields['repeat'] === true,
     isKeypad: location === 3,
     ...(event === 'down' && text !== '' ? { text, unmodifiedText: text } : {}),
-    // Chrome knows 1 and 2 here; 3 is said by isKeypad
+    // Chrome accepts 1 and 2 here; 3 is expressed by isKeypad
     ...(location === 1 || location === 2 ? { location } : {}),
   };
 }
@@ -184,7 +184,7 @@ function string(value: unknown, maxChars: number): string | undefined {
   return typeof value === 'string' && value.length <= maxChars ? value : undefined;
 }
 
-/** A name is the stranger's text: `constructor` must not find what every object has. */
+/** The name is untrusted: `constructor` must not match an inherited property. */
 function named<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefined {
   return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined;
 }
@@ -195,6 +195,6 @@ function parseObject(bytes: Buffer): Fields | undefined {
     const value: unknown = JSON.parse(bytes.toString());
     return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
   } catch {
-    return undefined; // as whatever else our page would not say
+    return undefined; // like anything else that our page does not send
   }
 }

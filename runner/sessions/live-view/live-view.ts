@@ -1,6 +1,6 @@
 /**
- * The live view of one session: sockets that show its pages and take input for them. Costs nothing
- * while nobody looks: no page is screencast.
+ * The live view of one session: sockets that show its pages and take input for them. No page is
+ * captured while there is no viewer.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -12,15 +12,15 @@ import { refuse } from '../refusal.ts';
 import { openScreencasts } from './screencast.ts';
 import { openViewer, type Viewer } from './viewer.ts';
 
-/** In bytes: what a person pastes; input is far smaller. */
+/** In bytes: pasted text; other input is far smaller. */
 const MESSAGE_MAX_BYTES = 1 << 20;
-/** Ours: a team that looks over one shoulder. */
+/** Ours: a team that watches together. */
 const VIEWERS_MAX = 32;
-/** Ours: a viewer whose machine has gone is gone after two of them. */
+/** Ours: a viewer without a pong is disconnected after two pings. */
 const PING_MS = 30_000;
-/** Ours: Chrome does not tell of a title that changes in a page that stays. */
+/** Ours: Chrome reports no title that changes without a navigation. */
 const REFRESH_MS = 1_000;
-/** The longest that a timer can be; a session is far shorter. */
+/** The maximum of a timer; a session is far shorter. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const EXPIRED = 'the live view has expired';
 
@@ -34,11 +34,11 @@ type Upgrade = {
 export type LiveView = {
   /**
    * Serves an upgrade that the caller has authorised. `target` is the one tab to show; absent: the
-   * active one. Of the address: `readonly=true`, and `until`, in ms since 1970, when the view ends.
+   * active one. Query: `readonly=true`, and `until`, in ms since 1970, when the view expires.
    */
   view(upgrade: Upgrade): void;
   readonly viewers: number;
-  /** The session is over: its viewers are told so. */
+  /** The session has ended: closes all viewers. */
   close(): Promise<void>;
 };
 
@@ -51,7 +51,7 @@ export function openLiveView(
   const viewers = new Set<Viewer>();
   const server = new WebSocketServer({
     noServer: true,
-    perMessageDeflate: false, // pictures are compressed already
+    perMessageDeflate: false, // JPEG is compressed already
     maxPayload: MESSAGE_MAX_BYTES,
   });
   let connecting = 0;
@@ -111,7 +111,7 @@ function viewOptions(
   return { isReadOnly: query?.get('readonly') === 'true', lastsMs };
 }
 
-/** What goes on while a viewer is there: its time runs out, it is asked whether it still is. */
+/** Runs while a viewer is connected: expiry, pings, and refreshes of titles. */
 function keepAlive(
   socket: WebSocket,
   { pages, lastsMs, expire }: { pages: Pages; lastsMs: number; expire: () => void },
@@ -121,7 +121,7 @@ function keepAlive(
     isThere = true;
   });
   const expiry = setTimeout(expire, Math.min(lastsMs, TIMER_MAX_MS));
-  // Keeps a quiet connection open through what is between, and ends one that answers no more.
+  // Keeps an idle connection open through proxies, and closes one that sends no pong.
   const pings = setInterval(() => {
     if (!isThere) socket.terminate();
     isThere = false;

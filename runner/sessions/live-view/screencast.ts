@@ -1,9 +1,8 @@
 /**
- * The pictures of one target, for all who watch it: one screencast on a session of its own.
- *   open (the first picture comes at once, also of a page that stands still) -> closed, or gone
- * Chrome has at most two pictures on their way and sends no other before one of them is
- * acknowledged. So the rate is the rate of our acknowledgements, and where no viewer can take a
- * picture, none is made: a slow viewer builds no queue.
+ * The screencast of one target, shared by all its viewers, on a CDP session of its own.
+ *   open (the first frame arrives at once, also for a static page) -> closed, or gone
+ * Chrome sends at most two frames without an acknowledgement. So our acknowledgements set the frame
+ * rate, and no frame is made while no viewer can take one: a slow viewer builds no queue.
  */
 
 import type { Pipe } from '../../browser/cdp/pipe.ts';
@@ -11,49 +10,49 @@ import { type Attached, attach, type TargetSession } from '../../browser/cdp/tar
 
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
-/** While the page is between two processes. Ours: nobody waits longer for a page. */
+/** Retried while the page changes its process. Ours: nobody waits longer for a page. */
 const START_OPTIONS = { retryMs: 30_000 };
-/** In pixels. A larger page is shown smaller. */
+/** In pixels. A larger page is scaled down. */
 const FRAME_OPTIONS = { format: 'jpeg', quality: 65, maxWidth: 1_920, maxHeight: 1_920 } as const;
 
 export type Frame = {
   jpeg: Buffer;
-  /** Of the page, in its CSS pixels: what the coordinates of input are measured in. */
+  /** Of the page, in CSS pixels: the unit of input coordinates. */
   width: number;
   height: number;
 };
 
-/** What a page asks its user, and waits for. */
+/** A JavaScript dialog that a page waits in. */
 export type Dialog = { kind: string; message: string; text: string };
 
 export type ScreencastListener = {
-  /** Another picture than the last; `latest` is it. */
+  /** A new frame arrived: `latest`. */
   onFrame(): void;
-  /** Another dialog than before, or none; `dialog` is it. */
+  /** A dialog opened or closed: `dialog`. */
   onDialog(): void;
-  /** Whether it could take one now. */
+  /** Whether it can take a frame now. */
   isReady(): boolean;
 };
 
 export type Screencast = {
-  /** For input; the pictures' own. */
+  /** For input; the screencast's own. */
   readonly session: TargetSession;
   readonly latest: Frame | undefined;
-  /** Known once somebody would answer it. */
+  /** Known after `answerDialogs`. */
   readonly dialog: Dialog | undefined;
   /**
-   * Somebody is there who can answer the page's dialogs. Without, headless shell dismisses those
-   * that no client takes, and Chromium shows them to nobody.
+   * Call this when a viewer can answer dialogs. Otherwise headless shell dismisses dialogs that no
+   * client handles, and Chromium shows them to nobody.
    */
   answerDialogs(): Promise<void>;
   watch(watcher: ScreencastListener): Disposable;
-  /** To be called when a watcher has become ready. */
+  /** Call this when a listener becomes ready. */
   resume(): void;
 };
 
-/** The screencasts of one Chrome: those who want the same target share one. */
+/** The screencasts of one Chrome, shared by target. */
 export type Screencasts = {
-  /** Rejects when the target is gone. The last to leave ends it. */
+  /** Rejects when the target is gone. The last release ends the screencast. */
   acquire(targetId: string): Promise<{ screencast: Screencast } & Disposable>;
 };
 
@@ -65,7 +64,7 @@ export function openScreencasts(pipe: Pipe): Screencasts {
     shared.delete(targetId);
     one.screencast.then(
       (screencast) => screencast[Symbol.asyncDispose](),
-      () => undefined, // whoever took it was told
+      () => undefined, // the caller of `acquire` got the error
     );
   };
   return {
@@ -101,7 +100,7 @@ class SharedScreencast implements Screencast, AsyncDisposable {
   #latest: Frame | undefined;
   #dialog: Dialog | undefined;
   #screencastId: unknown;
-  /** Pictures that Chrome waits to hear of. */
+  /** Frames that Chrome waits to be acknowledged. */
   #unacknowledged = 0;
   #acknowledgedAt = -FRAME_MS;
   #timer: NodeJS.Timeout | undefined;
@@ -174,7 +173,7 @@ class SharedScreencast implements Screencast, AsyncDisposable {
     this.#timer = undefined;
     this.#unacknowledged -= 1;
     this.#acknowledgedAt = performance.now();
-    // rejects when the page is gone, and the pictures with it
+    // rejects when the page is gone, and its screencast with it
     const acknowledged = this.session.call('Page.screencastFrameAck', {
       sessionId: this.#screencastId,
     });

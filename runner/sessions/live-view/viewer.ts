@@ -1,8 +1,8 @@
 /**
- * One viewer of a live view: its socket, the tab that it is shown, its input.
- *   open -> left (by either side, once)
- * To it: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, each picture as one binary message.
- * From it: input.ts. It acknowledges each picture when it is drawn; two may be on their way.
+ * One viewer of a live view: its socket, the tab it shows, and its input.
+ *   open -> closed (by either side, once)
+ * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, and each frame as one binary message.
+ * Received: input.ts. The viewer acknowledges each frame when it is drawn; two may be in flight.
  */
 import type { WebSocket } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
@@ -15,19 +15,22 @@ import type { Screencast, ScreencastListener, Screencasts } from './screencast.t
 
 /** Ours: one is drawn while the next is sent. */
 const FRAMES_IN_FLIGHT_MAX = 2;
-/** In bytes: a socket that holds more is behind. */
+/** In bytes: a socket with more buffered is behind. */
 const BEHIND_BYTES = 512 << 10;
-/** Ours: a page may change its title without end. */
+/** Ours: a page may change its title endlessly. */
 const TABS_EVERY_MS = 100;
 const TABS_MAX = 100;
 const TITLE_MAX_CHARS = 256;
 const URL_MAX_CHARS = 2_048;
 const DIALOG_MAX_CHARS = 4_096;
-/** Ours: a hand makes 150 a second, with the acknowledgements of pictures. */
+/** Ours: a person makes 150 a second, including acknowledgements of frames. */
 const MESSAGES_PER_S = 400;
-/** Asked of a tab that is not shown yet, they are done when it is; input is meant for a picture. */
+/**
+ * Actions on a tab that is not shown yet are done when it is; input applies to a visible frame
+ * only.
+ */
 const DEFERRED: readonly ViewerAction['kind'][] = ['navigate', 'history', 'reload'];
-/** A close that is not answered. */
+/** For the peer's close frame. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 export type ViewerOptions = {
@@ -35,9 +38,9 @@ export type ViewerOptions = {
   pipe: Pipe;
   pages: Pages;
   screencasts: Screencasts;
-  /** The one tab that it is shown; undefined: the active one. */
+  /** The one tab to show; undefined: the active one. */
   target: string | undefined;
-  /** It may watch only. */
+  /** The viewer may only watch. */
   isReadOnly: boolean;
   log: Log;
 };
@@ -57,7 +60,7 @@ class OneViewer implements Viewer, ScreencastListener {
   readonly #allowed = bucket(MESSAGES_PER_S);
   #shown: Page | undefined;
   #screencast: (Disposable & { screencast: Screencast }) | undefined;
-  /** The last that was asked of the tab that is to be shown. */
+  /** The last action on the tab that is about to be shown. */
   #deferred: ViewerAction | undefined;
   #inFlight = 0;
   #isDirty = false;
@@ -76,7 +79,7 @@ class OneViewer implements Viewer, ScreencastListener {
       share.spend(() => this.#onMessage(bytes, isBinary));
     });
     socket.once('close', share.add(openPauses(socket)));
-    // too long a message, a broken frame: ws closes with its code
+    // a message that is too long or a broken frame: ws closes with its code
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#onClose());
   }
@@ -90,7 +93,7 @@ class OneViewer implements Viewer, ScreencastListener {
     socket.once('close', () => clearTimeout(timer));
   }
 
-  /** Shows the tab that is to be shown now. */
+  /** Switches to the tab that is to be shown now. */
   follow(): void {
     const { pages, target } = this.#options;
     const page = target === undefined ? pages.active : openPage(pages, target);
@@ -127,7 +130,7 @@ class OneViewer implements Viewer, ScreencastListener {
     const { screencasts, target, isReadOnly, log } = this.#options;
     try {
       const screencast = await screencasts.acquire(page.targetId);
-      // another tab is shown by now, or this one after another and by the later call
+      // another tab is shown by now, or a later call for the same tab was faster
       if (this.#shown !== page || this.#screencast) {
         screencast[Symbol.dispose]();
         return;
@@ -145,14 +148,14 @@ class OneViewer implements Viewer, ScreencastListener {
       const { session } = screencast.screencast;
       if (this.#deferred && !this.#isClosing) this.#act(this.#deferred, session);
       this.#deferred = undefined;
-      // rejects where the page hangs, or waits in a dialog
+      // Rejects where the page hangs, or waits in a dialog.
       await Promise.allSettled([
-        // it may be hidden, and a hidden tab paints nothing
+        // the tab may be hidden, and a hidden tab paints nothing
         target && session.call('Emulation.setFocusEmulationEnabled', { enabled: true }),
         isReadOnly || screencast.screencast.answerDialogs(),
       ]);
     } catch (error) {
-      // a page that closed meanwhile: its viewers are told of the change
+      // the page closed meanwhile: onChange updates its viewers
       if (this.#shown !== page || !openPage(this.#options.pages, page.targetId)) return;
       log.warn({ error: String(error) }, 'a live view cannot show its page');
       this.close(1011, 'the page cannot be shown');
@@ -194,7 +197,7 @@ class OneViewer implements Viewer, ScreencastListener {
       this.#tabsTimer = undefined;
       const tabs = this.#tabsNow();
       if (tabs === this.#tabs) return;
-      this.#tabsTimer = setTimeout(update, TABS_EVERY_MS); // for what changes meanwhile
+      this.#tabsTimer = setTimeout(update, TABS_EVERY_MS); // for changes in the meantime
       if (this.#options.socket.bufferedAmount >= BEHIND_BYTES) return;
       this.#tabs = tabs;
       this.#options.socket.send(tabs);
@@ -233,7 +236,7 @@ class OneViewer implements Viewer, ScreencastListener {
   }
 }
 
-/** Gives whether one more is within `perSecond`; a second's worth may come at once. */
+/** Token bucket: returns whether one more message is allowed; its burst is one second's worth. */
 function bucket(perSecond: number): () => boolean {
   let left = perSecond;
   let at = performance.now();

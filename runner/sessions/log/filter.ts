@@ -1,6 +1,6 @@
 /**
- * Messages as the protocol log keeps them: which ones, and how much of a long one. Looks at their
- * first bytes only. Pure.
+ * Selects which messages the protocol log keeps, and how much of a long one. Reads only their first
+ * bytes. Pure.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
 import { isSecret } from './redaction.ts';
@@ -11,7 +11,7 @@ export const BODY_MAX_BYTES = 64 << 10;
 const HEAD_BYTES = 1 << 10;
 
 /**
- * What the log is about: which page did what, and what went wrong there. proto/spec/sessions.md 7.
+ * The purpose of the log: which page did what, and what went wrong there. proto/spec/sessions.md 7.
  */
 const KEPT_DOMAINS: ReadonlySet<string> = new Set(['Page', 'Target', 'Inspector']);
 const KEPT: ReadonlySet<string> = new Set([
@@ -28,7 +28,7 @@ const KEPT: ReadonlySet<string> = new Set([
   'Runtime.consoleAPICalled',
   'Runtime.exceptionThrown',
 ]);
-/** Of the kept domains these are data, not facts. */
+/** Events of the kept domains that carry bulk data. */
 const DROPPED: ReadonlySet<string> = new Set([
   'Page.compilationCacheProduced',
   'Page.screencastFrame',
@@ -40,21 +40,24 @@ const MINUS = 0x2d;
 const ANSWER = Buffer.from('{"id":');
 const EVENT = Buffer.from('{"method":"');
 
-/** A command's params as JSON on one line, and its text; `isCut`: however short it is. */
+/**
+ * A command's params as JSON on one line, and its text; with `isCut`, both are truncated whatever
+ * their length.
+ */
 export function commandText(
   { id, method }: Pick<Command, 'id' | 'method'>,
   { text, params }: Wire,
   isCut: boolean,
 ): { params: string; text: string } {
   if (!isCut && text.length <= BODY_MAX_BYTES) {
-    // between values only: within a string a line ends as \n
+    // line breaks between values only: within a string a line break is \n
     return { params: params?.toString().replace(/[\r\n]/g, ' ') ?? '{}', text: text.toString() };
   }
   const cut = truncated(method, text.length, text.toString('utf8', 0, HEAD_BYTES));
   return { params: JSON.stringify(cut), text: JSON.stringify({ id, method, params: cut }) };
 }
 
-/** Of an event; undefined for an answer. */
+/** The method of an event; undefined for a response. */
 export function methodOf(raw: Buffer): string | undefined {
   if (!startsWith(raw, EVENT)) return undefined;
   return raw.toString('latin1', EVENT.length, raw.indexOf(QUOTE, EVENT.length));
@@ -78,13 +81,15 @@ export function answerText(method: string, id: number, raw: Buffer): string {
   return JSON.stringify({ id, result });
 }
 
-/** Stands for params or a result that are too long; a secret has no beginning either. */
+/**
+ * Replaces params or a result that are too long. Messages with secrets lose their beginning too.
+ */
 function truncated(method: string, length: number, head: string): Record<string, unknown> {
   const why = `${length} bytes: a message of more than ${BODY_MAX_BYTES} is not kept whole`;
   return isSecret(method) ? { truncated: why } : { truncated: why, head };
 }
 
-/** Chrome writes the id first, but for errors of a session that has gone. */
+/** Chrome writes the id first, except in errors of a session that is gone. */
 export function idOf(raw: Buffer): number {
   if (!startsWith(raw, ANSWER)) {
     return raw.length > BODY_MAX_BYTES ? Number.NaN : Number(idIn(raw.toString()));
@@ -106,5 +111,5 @@ function startsWith(raw: Buffer, head: Buffer): boolean {
   return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
 }
 
-/** A command as it was on the wire: the whole message, and the params in it. */
+/** A command as received: the whole message, and its params. */
 export type Wire = { text: Buffer; params: Buffer | undefined };

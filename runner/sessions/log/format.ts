@@ -1,6 +1,6 @@
 /**
- * Entries of the protocol log as JSON of one SessionLog a line. What Chrome wrote is not parsed but
- * where it holds secrets: its params or result are cut out of the message as they stand. Pure.
+ * Formats entries of the protocol log as one JSON SessionLog per line. Chrome's messages are not
+ * parsed unless they may hold secrets: their params or result are copied as text. Pure.
  */
 import type { Entry, Side } from './recorder.ts';
 import { hasSecrets, mayTell, redacted, withoutHeaders } from './redaction.ts';
@@ -10,13 +10,13 @@ const TAIL = /,"sessionId":"[0-9A-F]{32}"\}$/;
 const TAIL_CHARS = 48;
 const ANSWER_HEAD = /^\{"id":-?\d+,"(result|error)":/;
 const EVENT_HEAD = /^\{"method":"[^"]+","params":/;
-/** Chrome's are 32 hex digits; `main` and the like are a client's own. */
+/** Chrome's ids are 32 hex digits; clients may use others, such as `main`. */
 const ID = /^[\w.-]{1,64}$/;
 
 /** JSON of params or a result, and the message that held it. */
 type Shown = { body: string; raw: string };
 
-/** One line, without its end. What an exploited Chrome nests too deep is left out. */
+/** One line, without its line break. Content that an exploited Chrome nests too deep is omitted. */
 export function lineOf(entry: Entry, sessionId: string, secrets: ReadonlySet<string>): string {
   try {
     return lineFrom(entry, sessionId, secrets);
@@ -74,7 +74,7 @@ function answerOf(method: string, { text }: Side): Shown {
   return showing(text, { result: shown }, shown);
 }
 
-/** The message anew, with some of its members replaced. */
+/** The message with some members replaced. */
 function showing(text: string, members: Record<string, unknown>, shown: unknown): Shown {
   const raw = JSON.stringify({ ...parsed(text), ...members });
   return { body: JSON.stringify(shown), raw: JSON.stringify(raw) };
@@ -90,11 +90,11 @@ function parsed(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch {
-    return {}; // an exploited Chrome writes what it likes; its log need not show it
+    return {}; // an exploited Chrome may write anything; the log need not show it
   }
 }
 
-/** `"frameId":"…",` where one of them names it: a quote within a text has a `\` before it. */
+/** `"frameId":"…",` if either message has that member: a quote inside a string is escaped. */
 function idIn(name: 'frameId' | 'loaderId', asked: Shown, answered: Shown | undefined): string {
   const key = `"${name}":"`;
   for (const { body } of answered === undefined ? [asked] : [asked, answered]) {

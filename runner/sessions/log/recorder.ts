@@ -1,22 +1,25 @@
 /**
- * The protocol log of one session, taken where its relay passes messages on. Each command becomes
- * an entry together with its answer, each event worth keeping one by itself. Pure, and cheap: a
- * message is kept as text here and becomes JSON later, in batches (format.ts).
+ * Records the protocol log of one session from the messages that its relay forwards. Each command
+ * becomes one entry together with its response; each event worth keeping becomes one entry. Pure,
+ * and cheap: messages are stored as text and formatted as JSON later, in batches (format.ts).
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
 import { answerText, commandText, eventText, idOf, isKept, methodOf, type Wire } from './filter.ts';
 import { extraHeaders, remember } from './redaction.ts';
 
-/** Commands without an answer yet. Ours: Chrome answers all but those of a hung page. */
+/** Commands without a response yet. Ours: Chrome responds to all except those of a hung page. */
 const PENDING_MAX = 5_000;
-/** Of their text, all sessions of a log together. */
+/** Of their text, for all sessions of a log together. */
 const PENDING_MAX_BYTES = 8 << 20;
-/** Of what is ready and not taken, because core is away: what comes then is lost. Ours. */
+/**
+ * Of entries that are ready and not taken because core is unreachable; further entries are dropped.
+ * Ours.
+ */
 const READY_MAX_BYTES = 8 << 20;
-/** In bytes: what an entry costs beside its text. */
+/** In bytes: overhead of an entry besides its text. */
 const ENTRY_BYTES = 256;
 
-/** One message: when, and its text as it was on the wire. */
+/** One message: its time, and its text as sent. */
 export type Side = { at: number; text: string };
 export type Entry = {
   method: string;
@@ -25,19 +28,19 @@ export type Entry = {
   request: Side;
   /** Of the command: JSON on one line. */
   params?: string;
-  /** The answer; absent for an event, or when none came. */
+  /** The response; absent for an event, or when none arrived. */
   response?: Side;
 };
 
-/** One CDP session of a client. */
+/** Records one CDP session of a client. */
 export type SessionRecorder = {
   /** The page's number, which the sessions below it inherit. */
   readonly pageId: number;
-  /** A command of the client; its params are parsed when it is one that is judged by them. */
+  /** A command of the client; its params are parsed only if the policy inspects them. */
   onCommand(command: Command, wire: Wire, at: number): void;
-  /** What the client is told: an answer, or an event. */
+  /** A message to the client: a response, or an event. */
   onMessage(raw: Buffer, at: number): void;
-  /** It was detached: what waits gets no answer. */
+  /** The session was detached: pending commands get no response. */
   end(): void;
 };
 
@@ -45,23 +48,23 @@ export type ProtocolRecorder = {
   session(pageId: number): SessionRecorder;
   /** The number of a page target. */
   pageIdOf(targetId: string): number;
-  /** Tells the session's user something of ours. */
+  /** Adds a warning of ours to the session's log. */
   warn(message: string, at: number): void;
-  /** How many entries are ready. */
+  /** Number of entries that are ready. */
   readonly ready: number;
-  /** Up to so many, and about so many bytes, oldest first; they are not kept here any more. */
+  /** Removes and returns the oldest entries: at most `max`, and about `maxBytes`. */
   take(max: number, maxBytes: number): Entry[];
-  /** Nothing more comes: what waits gets no answer, what is ready can be taken. */
+  /** Ends recording: pending commands get no response; ready entries can still be taken. */
   end(): void;
-  /** Keeps nothing from now on. */
+  /** Drops everything from now on. */
   stop(): void;
 };
 
 export type ProtocolRecorderOptions = {
   pageIdOf(targetId: string): number;
-  /** An entry is ready; so many entries and bytes wait to be taken. */
+  /** An entry is ready; `count` entries of `bytes` bytes wait to be taken. */
   onReady(count: number, bytes: number): void;
-  /** Takes the names of headers that a client sets, which are secrets in events too. */
+  /** Collects the names of headers that a client sets: they are secret in events too. */
   secretHeaders: Set<string>;
 };
 
@@ -158,7 +161,7 @@ export function openProtocolRecorder({
       bytes -= size;
       if (lost > 0) {
         const at = taken.at(-1)?.request.at ?? 0;
-        const said = `${lost} entries were not kept: the log could not be sent in time`;
+        const said = `${lost} entries were dropped: the log could not be sent in time`;
         lost = 0;
         warn(said, at);
       }

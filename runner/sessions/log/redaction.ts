@@ -1,18 +1,18 @@
 /**
- * What the protocol log does not show: cookies, headers, passwords and what is typed. Only the few
- * methods that carry them are parsed. A script that a client runs is shown as it is, with whatever
- * it names. Pure.
+ * Redacts secrets from the protocol log: cookies, headers, passwords and typed text. Only the few
+ * methods that carry them are parsed. A script that a client runs is logged unchanged, with any
+ * secrets it contains. Pure.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
 
-/** Stands in place of a secret. */
+/** Replaces a secret. */
 export const REDACTED = '[redacted]';
-/** Names of headers to remember. Ours: each is looked for in every event. */
+/** Number of header names remembered. Ours: each is searched for in every event. */
 const HEADERS_MAX = 100;
-/** Stands for every name, once there are more. */
+/** Matches every name, once there are more. */
 const ALL = '*';
 
-/** Below these members every value is a secret, but for the names of headers and cookies. */
+/** Every value below these members is secret, except names of headers and cookies. */
 type Members = { request?: readonly string[]; response?: readonly string[] };
 
 const TYPED = ['text', 'unmodifiedText', 'key', 'code', 'keyIdentifier', 'commands'];
@@ -48,7 +48,7 @@ const SECRETS: Readonly<Record<string, Members>> = {
   'Autofill.trigger': { request: ['card', 'address'] },
 };
 
-/** In events: what a page sends, and where its headers stand. */
+/** In events: what a page sends, and the members that hold headers. */
 const SENT = ['postData', 'postDataEntries', 'headersText', 'requestHeadersText'];
 const HEADER_MAPS = ['headers', 'requestHeaders'];
 const SECRET_HEADERS: ReadonlySet<string> = new Set([
@@ -57,19 +57,19 @@ const SECRET_HEADERS: ReadonlySet<string> = new Set([
 ]);
 const MAY_BE_SECRET = new RegExp(`"(?:${[...SECRET_HEADERS].join('|')})"|"postData`, 'i');
 
-/** Whether a message of this method may carry secrets; then not even its beginning is shown. */
+/** Whether a message of this method may carry secrets; then not even its beginning is logged. */
 export function isSecret(method: string): boolean {
   return Object.hasOwn(SECRETS, method) || method.startsWith('Network.');
 }
 
-/** Headers that the client adds to every request, lower case: events show them again. */
+/** Headers that the client adds to every request, in lower case: events contain them again. */
 export function extraHeaders({ method, params }: Command): string[] {
   const headers = method === 'Network.setExtraHTTPHeaders' ? params?.['headers'] : undefined;
   if (typeof headers !== 'object' || headers === null) return [];
   return Object.keys(headers).map((name) => name.toLowerCase());
 }
 
-/** Adds names to those that are secret in events: of too many, every name is. */
+/** Adds names that are secret in events; past the limit, every name is. */
 export function remember(extra: Set<string>, names: readonly string[]): void {
   for (const name of names) {
     if (extra.size < HEADERS_MAX) extra.add(name);
@@ -77,13 +77,13 @@ export function remember(extra: Set<string>, names: readonly string[]): void {
   }
 }
 
-/** Params of a command or the result of one without their secrets; undefined: they have none. */
+/** Params or result without secrets; undefined when they have none. */
 export function redacted(method: string, side: keyof Members, value: unknown): unknown {
   const members = Object.hasOwn(SECRETS, method) ? SECRETS[method]?.[side] : undefined;
   return members === undefined ? undefined : without(value, new Set(members));
 }
 
-/** Whether the params of a command or its result hold secrets. */
+/** Whether the params or the result of a method hold secrets. */
 export function hasSecrets(method: string, side: keyof Members): boolean {
   return Object.hasOwn(SECRETS, method) && SECRETS[method]?.[side] !== undefined;
 }
@@ -98,7 +98,7 @@ export function mayTell(method: string, text: string, extra: ReadonlySet<string>
   return [...extra].some((name) => lower.includes(JSON.stringify(name)));
 }
 
-/** An event's params without their secrets. */
+/** An event's params without secrets. */
 export function withoutHeaders(value: unknown, extra: ReadonlySet<string>): unknown {
   return mapped(value, (name, member) => {
     if (SENT.includes(name)) return blank(member);
@@ -116,13 +116,13 @@ function without(value: unknown, members: ReadonlySet<string>): unknown {
   );
 }
 
-/** The same shape with nothing in it but names. */
+/** The same structure with all values redacted except names. */
 function blank(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return REDACTED;
   return mapped(value, (name, member) => (name === 'name' ? member : blank(member)));
 }
 
-/** An object with its members changed; of an array, those of its elements. */
+/** Applies `change` to the members of an object, or of an array's elements. */
 function mapped(value: unknown, change: (name: string, member: unknown) => unknown): unknown {
   if (Array.isArray(value)) {
     return value.map((one) => {

@@ -1,9 +1,9 @@
 /**
- * One Chrome for all recordings of a runner: JPEG frames in, segments of fragmented MP4 out, by
- * WebCodecs and mediabunny in a page of its own (encoder-page.js). Started when there is work,
- * ended when there was none for a while; one segment at a time, in the order they came. It gets no
- * network and steps back behind the Chromes of sessions. Frames are a stranger's: a decoder that
- * they break, they break in a jail that holds nothing.
+ * One Chrome that encodes all recordings of a runner: JPEG frames in, segments of fragmented MP4
+ * out, by WebCodecs and mediabunny in a page of its own (encoder-page.js). Started on demand, ended
+ * when idle; one segment at a time, in order. It has no network and a lower priority than the
+ * Chromes of sessions. Frames are untrusted: an exploit of the decoder stays in a jail that holds
+ * nothing.
  */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -14,19 +14,21 @@ import type { TargetSession } from '../../browser/cdp/target-session.ts';
 import type { Chrome } from '../../browser/launch.ts';
 import { type Egress, openEgress } from '../../jail/egress/egress-proxy.ts';
 
-/** Level 4.0 holds 1280 by 1280. Baseline: what every player of H.264 has. */
+/** Level 4.0 allows 1280 by 1280. Baseline: supported by every H.264 player. */
 const CODEC = 'avc1.420028';
 /** In bits a second, and less while nothing moves. Ours: a usual page takes 38 KB a second. */
 const BITRATE = 600_000;
-/** Ours: a start takes 0.2 s; sessions that follow one another shall share one. */
+/** Ours: a start takes 0.2 s; consecutive sessions should share one. */
 const IDLE_MS = 20_000;
-/** Ours: a batch takes 0.2 s on a quiet machine, and this one steps back on a busy one. */
+/**
+ * Ours: a batch takes 0.2 s on an idle machine, and the encoder has a low priority on a busy one.
+ */
 const BATCH_OPTIONS = { timeoutMs: 60_000 };
-/** Ours: it takes 0.1 s, and who ends the encoder waits for it. */
+/** Ours: it takes 0.1 s, and closing the encoder waits for it. */
 const START_OPTIONS = { timeoutMs: 10_000 };
-/** In bytes of JPEG. Ours: what one message carries. */
+/** In bytes of JPEG. Ours: the size of one message. */
 const BATCH_BYTES = 2 << 20;
-/** WebCodecs is for secure contexts. Nobody is asked: Fetch answers. */
+/** WebCodecs needs a secure context. No network is used: Fetch answers. */
 const PAGE_URL = 'https://encoder.invalid/';
 const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
 
@@ -48,12 +50,14 @@ export type Encoded = {
 };
 
 export type Encoder = AsyncDisposable & {
-  /** Waits for those before it. Rejects when it cannot be encoded, or when it is disposed of. */
+  /**
+   * Queued behind earlier calls. Rejects when encoding fails, or when the encoder is disposed of.
+   */
   encode(segment: Segment): Promise<Encoded>;
 };
 
 type Options = {
-  /** As a session's Chrome, in the background and with that egress. */
+  /** Like a session's Chrome, in the background and with that egress. */
   launch(wanted: { egress: Egress; isBackground: true }): Promise<Chrome>;
   log: Log;
   idleMs?: number;
@@ -66,7 +70,7 @@ export function openEncoder(options: Options): Encoder {
   let running: Promise<Running> | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let idle: NodeJS.Timeout | undefined;
-  /** The last one and those before it. */
+  /** Settles when all Chromes stopped so far are gone. */
   let stopped = Promise.resolve();
   let isClosed = false;
 
@@ -74,7 +78,8 @@ export function openEncoder(options: Options): Encoder {
     const ending = running?.then(({ chrome }) => end(chrome));
     running = undefined;
     const before = stopped;
-    stopped = Promise.allSettled([before, ending]).then(() => undefined); // who waited was told
+    // the caller of `encode` got the error
+    stopped = Promise.allSettled([before, ending]).then(() => undefined);
     await stopped;
   };
   const encode = async (segment: Segment): Promise<Encoded> => {
@@ -84,7 +89,7 @@ export function openEncoder(options: Options): Encoder {
       running ??= start(options);
       return await encodeIn((await running).session, segment);
     } catch (error) {
-      await stop(); // whatever state it is in
+      await stop(); // its state is unknown
       throw error;
     } finally {
       idle = setTimeout(() => void stop(), idleMs).unref();
@@ -120,7 +125,7 @@ async function end(chrome: Chrome): Promise<void> {
   await chrome.exited;
 }
 
-/** A jail without a way out: who calls is hung up on. */
+/** A jail without network: every connection is destroyed. */
 function noEgress(log: Log): Egress {
   return { ...openEgress({ allow: cidrList([]), log }), handle: (socket) => void socket.destroy() };
 }
@@ -144,7 +149,7 @@ async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
   await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, START_OPTIONS), loaded]);
   const mediabunny = createRequire(import.meta.url).resolve('mediabunny');
   const sources = [
-    // its build for pages, which stands beside the one for Node
+    // mediabunny's browser build, next to the one for Node
     await readFile(mediabunny.replace(/[^/]+$/, 'mediabunny.min.cjs'), 'utf8'),
     await readFile(new URL('./encoder-page.js', import.meta.url), 'utf8'),
   ];
@@ -181,7 +186,7 @@ async function add(session: TargetSession, frames: readonly TimedFrame[]): Promi
   await callPage(session, 'add', words);
 }
 
-/** One call of encoder-page.js. */
+/** Calls a function of encoder-page.js. */
 function callPage(session: TargetSession, name: string, argument?: unknown): Promise<unknown> {
   return run(session, `tabernEncoder.${name}(${JSON.stringify(argument ?? null)})`);
 }

@@ -1,15 +1,14 @@
 /**
- * The frames of one segment on their way to the encoder: a file in the runner's directory, read
- * once, then removed. All spools of a runner share one allowance of disk: when the encoder is so
- * far behind that a project's share is used up, its frames are left out.
+ * Buffers the frames of one segment for the encoder: a file in the runner's directory, read once,
+ * then removed. All frame buffers of a runner share one disk allowance: when the encoder is so far
+ * behind that a project's share is used up, its frames are dropped.
  */
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import type { Shares } from '../../../proto/sharing/shares.ts';
 
 /**
- * In bytes, of a runner, in shares by project (proto/sharing/shares.ts). Ours: a lone project has a
- * GiB, at
- * 0.5 MB a second half an hour of one busy page.
+ * In bytes, of a runner, shared by project (proto/sharing/shares.ts). Ours: a single project has a
+ * GiB, half an hour of one busy page at 0.5 MB a second.
  */
 export const ALLOWANCE_BYTES = 2 * 1024 ** 3;
 
@@ -25,13 +24,13 @@ export type StoredFrame = {
 export type FrameBuffer = {
   readonly frames: readonly StoredFrame[];
   readonly bytes: number;
-  /** False when the project's share is used up. What fails on disk is told by `read`. */
+  /** False when the project's share is used up. Write errors are reported by `read`. */
   add(frame: { jpeg: Buffer; at: number }): boolean;
   read(frame: StoredFrame): Promise<Buffer>;
   remove(): Promise<void>;
 };
 
-/** The file is made with the first frame. */
+/** The file is created with the first frame. */
 export function openFrameBuffer(
   path: string,
   projectId: string,
@@ -54,16 +53,16 @@ export function openFrameBuffer(
       if (!allowance.acquire(projectId, jpeg.length)) return false;
       frames.push({ at, offset: bytes, bytes: jpeg.length });
       writing = write(jpeg, bytes);
-      writing.catch(() => undefined); // told by read
+      writing.catch(() => undefined); // reported by read
       bytes += jpeg.length;
       return true;
     },
     async read(frame) {
       const file = await writing;
-      if (file === undefined) throw new Error('no frame was kept');
+      if (file === undefined) throw new Error('no frame was stored');
       const jpeg = Buffer.allocUnsafe(frame.bytes);
       const { bytesRead } = await file.read(jpeg, 0, frame.bytes, frame.offset);
-      if (bytesRead !== frame.bytes) throw new Error('a frame was not kept whole');
+      if (bytesRead !== frame.bytes) throw new Error('a frame was not stored completely');
       return jpeg;
     },
     async remove() {

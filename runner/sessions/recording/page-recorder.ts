@@ -1,26 +1,27 @@
 /**
- * Pictures of one page as it changes, at most ten a second, for its recording. Chrome sends a
- * frame when something was drawn, while few are unacknowledged; we acknowledge late. What is
- * drawn meanwhile it drops, and does not bring again when nothing more is drawn: so after frames
- * that came close together the capture is started anew, which gives the last.
+ * Captures frames of one page as it changes, at most ten a second, for its recording. Chrome sends
+ * a frame when something was drawn, while few are unacknowledged; our acknowledgements are delayed.
+ * Chrome drops frames drawn meanwhile and does not send them again when nothing more is drawn. So
+ * after frames in quick succession the capture is restarted, which yields the last one.
  *
- * A page that draws without end costs Chrome half a core so (its capturer runs at 60 Hz whatever is
- * asked for): then the capture is stopped, and started again for single frames until two of them
- * are the same.
+ * A page that draws without end costs Chrome half a core this way (its capturer runs at 60 Hz
+ * whatever the settings): then the capture is stopped, and started again for single frames until
+ * two of them are equal.
  *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
  *
- * A client that waits for new windows, as Playwright and Puppeteer do, holds all pages of the
- * window's process until it lets that one run. Chrome dims them meanwhile, says so across them, and
- * gives that frame out for good where the window then covers the page. So none is taken before
- * the page runs, and none of a page that is covered then, until it is seen again.
+ * A client that waits for new windows, as Playwright and Puppeteer do, pauses all pages of the
+ * window's process until it resumes the window. Chrome dims these pages meanwhile, shows a message
+ * across them, and captures that frame permanently if the window then covers the page. So no frame
+ * is taken before the page runs, and none of a page that is covered then, until it is visible
+ * again.
  *   live, sparing --a window opens--> still --runs, or after 5 s--> live
- * Nothing of it shows in the page, nor to a client's own screencast.
+ * The page cannot detect any of it, nor can a client's own screencast.
  */
 
 import type { Page } from '../../browser/cdp/pages.ts';
 import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
 
-/** Of a frame, and of what level 4.0 of H.264 holds. */
+/** Of a frame; the limit of level 4.0 of H.264. */
 const SIDE_MAX = 1280;
 /** Of JPEG. Ours: text stays readable, and a frame of 1280 by 800 has 30 to 100 KB. */
 const QUALITY = 60;
@@ -29,32 +30,32 @@ const FRAME_MS = 100;
 const WINDOW_MS = 2_000;
 const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
 const SPARING_MS = 250;
-/** Pictures unacknowledged with which Chrome 156 drops the next (seen). */
+/** With this many unacknowledged frames Chrome 156 drops the next (seen). */
 const IN_FLIGHT_MAX = 3;
-/** Ours: a client lets a new window run after a round trip or two, on a busy machine too. */
+/** Ours: a client resumes a new window after a round trip or two, also on a busy machine. */
 const STILL_MS = 5_000;
-/** Ours: by then the page has been drawn as it is, or the window has covered it. */
+/** Ours: by then the page has been drawn normally, or the window covers it. */
 const SETTLED_MS = 200;
-/** Ours: longer than any session. A start is withdrawn when none is wanted any more. */
+/** Ours: longer than any session. A start is cancelled when it is not needed any more. */
 const START_RETRY_MS = 24 * 3_600_000;
-/** Where the page's script has changed nothing. Clients see the name. */
+/** An isolated world, which the page's script cannot change. Clients see the name. */
 const WORLD = 'tabern';
 
 export type Frame = {
   jpeg: Buffer;
-  /** When it came, in ms since 1970. */
+  /** Time of arrival, in ms since 1970. */
   at: number;
 };
 
 export type Recorder = {
-  /** A window has opened, which may hold the page. */
+  /** A window has opened, which may pause the page. */
   hold(): void;
   stop(): void;
 };
 
 type Options = { now: () => number; onFrame(frame: Frame): void };
 
-/** Begins at once and never throws: a page that cannot be recorded is gone or going. */
+/** Starts at once and never throws: a page that cannot be recorded is gone or closing. */
 export function startRecorder(page: Page, options: Options): Recorder {
   const capture = new Capture(page, options);
   void page.closed.then(() => capture.stop());
@@ -68,21 +69,21 @@ class Capture implements Recorder {
   readonly #off: () => void;
   #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
   #last = '';
-  #isEqual = false; // the last frame was as the one before
-  #isShooting = false; // sparing, and its frame has not come
+  #isEqual = false; // the last frame was equal to the one before
+  #isShooting = false; // sparing, and its frame has not arrived
   #times: number[] = []; // of the frames in the window
   #captures = 0;
-  #wanted = new AbortController(); // the capture that began last
+  #wanted = new AbortController(); // aborts the capture that started last
   #unacknowledged = 0; // frames of this capture that are not acknowledged
-  #mayMissFrame = false; // one was dropped, perhaps
-  #holds = 0; // windows that may hold the page
-  #wasHeld = false; // and has not been seen since
-  #isStale = false; // what Chrome gives out is from then
+  #mayMissFrame = false; // Chrome may have dropped one
+  #holds = 0; // windows that may pause the page
+  #wasHeld = false; // and has not been visible since
+  #isStale = false; // Chrome's frames are from then
   #deadline: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor({ targetId, session }: Page, options: Options) {
-    this.#frameId = targetId; // Chrome gives a page and its main frame one name
+    this.#frameId = targetId; // a page and its main frame have the same id in Chrome
     this.#session = session;
     this.#options = options;
     const offs = [
@@ -104,7 +105,7 @@ class Capture implements Recorder {
     this.#holds += 1;
     if (this.#mode !== 'still') {
       this.#mode = 'still';
-      this.#captures += 1; // what came before is acknowledged no more
+      this.#captures += 1; // earlier frames are not acknowledged any more
       clearTimeout(this.#timer);
       this.#halt();
       this.#deadline = setTimeout(() => this.#resume(), STILL_MS).unref();
@@ -144,7 +145,7 @@ class Capture implements Recorder {
         this.#spare();
         return;
       }
-      this.#mode = 'live'; // the capture that took this frame stays on
+      this.#mode = 'live'; // the capture that took this frame continues
       this.#times = [];
     }
     this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
@@ -152,7 +153,10 @@ class Capture implements Recorder {
     else this.#hold(sessionId);
   }
 
-  /** Acknowledges it in time; after the last of several, asks for what may have come with them. */
+  /**
+   * Acknowledges the frame after a delay; after the last of several, restarts the capture for a
+   * frame that Chrome may have dropped.
+   */
   #hold(sessionId: unknown): void {
     const capture = this.#captures;
     this.#unacknowledged += 1;
@@ -218,7 +222,7 @@ class Capture implements Recorder {
     this.#send('stopScreencast');
   }
 
-  /** A page that stands still answers, but its timers wait. */
+  /** Waits for a timer of the page: a paused page responds, but its timers wait. */
   async #untilItRuns(): Promise<void> {
     const world = { frameId: this.#frameId, worldName: WORLD };
     const { executionContextId } = await this.#session.call('Page.createIsolatedWorld', world);
@@ -233,12 +237,12 @@ class Capture implements Recorder {
   }
 
   #send(method: string, params?: object, options?: CallOptions): void {
-    // rejects when the page is gone, or hangs
+    // Rejects when the page is gone, or hangs.
     this.#session.call(`Page.${method}`, params, options).catch(() => undefined);
   }
 }
 
-/** Width and height that a JPEG says it has; undefined when it is none. */
+/** Width and height from the header of a JPEG; undefined when it is not a JPEG. */
 export function jpegSize(jpeg: Buffer): { width: number; height: number } | undefined {
   if (jpeg.length < 4 || jpeg.readUInt16BE(0) !== 0xffd8) return undefined;
   for (let at = 2; at + 9 < jpeg.length; at += 2 + jpeg.readUInt16BE(at + 2)) {

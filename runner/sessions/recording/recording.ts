@@ -1,7 +1,7 @@
 /**
  * The recording of one session: a track per page, cut into segments while the session runs, so that
- * little is left to encode at its end. A page's video begins with its first frame; a blank page
- * has none until it shows something.
+ * little is left to encode at its end. A page's video begins with its first frame; a blank page has
+ * none until it shows something.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPages, type Page, type Pages } from '../../browser/cdp/pages.ts';
@@ -12,13 +12,13 @@ import type { Recipient, Recordings, Track } from './uploader.ts';
 
 /** Source: proto/spec/sessions.md 8. */
 const PAGES_MAX = 10;
-/** Ours: an end of a session then has at most so much left to encode. */
+/** Ours: at most this much is left to encode when a session ends. */
 const SEGMENT_MS = 30_000;
-/** In bytes of frames. Ours: the encoder takes them in two seconds, and gives one blob. */
+/** In bytes of frames. Ours: the encoder takes two seconds for them and returns one blob. */
 const SEGMENT_BYTES = 32 << 20;
-/** Ours: a page that ends sooner, and shows nothing, was not worth a capture. */
+/** Ours: a page that closes sooner, and shows nothing, is not worth a capture. */
 const BLANK_MS = 300;
-/** Ours: how long the end of a session waits for core to know of its recordings. */
+/** Ours: how long the end of a session waits for the reports to core. */
 const REPORT_TIMEOUT_MS = 1_000;
 
 type Options = Recipient & {
@@ -52,7 +52,7 @@ export function recording(options: Options): OpenComponent {
   };
 }
 
-/** Each page of a session would say the same. */
+/** Each page of a session would repeat the warning. */
 function once(warn: Options['warn']): Options['warn'] {
   let hasWarned = false;
   return (message) => {
@@ -63,16 +63,16 @@ function once(warn: Options['warn']): Options['warn'] {
 
 type PageOptions = Options & { sessionAt: number; reports: Promise<void>[] };
 
-/** Gives what ends it; the end of the page does too. */
+/** Returns the function that ends the recording; the end of the page does too. */
 function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
   const { now } = options;
   const track = openTrack(page, options);
   let recorder: Recorder | undefined;
   let isOver = false;
   let hasShown = false;
-  let isHeld = false; // perhaps, by a window that opened before there was a recorder
+  let isHeld = false; // possibly, by a window that opened before there was a recorder
   const onFrame = (frame: Frame): void => {
-    // of a blank page the first frame is white, and only the next ones are worth keeping
+    // the first frame of a blank page is white; only later ones are worth keeping
     if (hasShown || !isBlank(page)) track.add(frame);
     hasShown = true;
   };
@@ -84,7 +84,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   };
   const timer = setTimeout(start, BLANK_MS);
   const offChange = pages.onChange(() => isBlank(page) || start());
-  // whoever opened it: it holds all pages of a process
+  // whichever page opened it: it may pause all pages of a process
   const offWindow = pages.onWindow(() => {
     isHeld = true;
     recorder?.hold();
@@ -110,7 +110,7 @@ function isBlank({ url }: Page): boolean {
   return url === '' || url === 'about:blank';
 }
 
-/** Pictures into segments. */
+/** Cuts frames into segments. */
 function openTrack(page: Page, { recordings, sessionAt, reports, ...options }: PageOptions) {
   const { clients, call, leaseId, projectId, now, warn } = options;
   let segment: OpenSegment | undefined;
@@ -141,13 +141,13 @@ function openTrack(page: Page, { recordings, sessionAt, reports, ...options }: P
   };
   return {
     add({ jpeg, at: came }: Frame): void {
-      const at = Math.max(came, lastAt + 1); // a clock may be set back
+      const at = Math.max(came, lastAt + 1); // the clock may be set back
       segment ??= begin(at);
       if (segment.track.isBroken) return;
       const first = segment.buffer.frames[0]?.at ?? at;
       if (at - first >= SEGMENT_MS || segment.buffer.bytes >= SEGMENT_BYTES)
         segment = after(segment, at);
-      // left out, a frame is made up for by the one before it, which lasts longer
+      // a frame that is dropped is replaced by the one before it, which lasts longer
       if (segment.buffer.add({ jpeg, at })) lastAt = at;
     },
     end(): void {

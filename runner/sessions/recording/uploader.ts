@@ -1,8 +1,8 @@
 /**
- * From spooled frames to segments in core: for all sessions of a runner one after another,
- * projects in turn, also when their session has ended meanwhile: no end waits for the encoder. Core
- * takes them for ten minutes more. A segment that cannot be made ends its page's recording there:
- * what came before stays.
+ * Encodes buffered frames and uploads the segments to core: for all sessions of a runner one at a
+ * time, projects in turn. A session does not wait for the encoder when it ends; core accepts its
+ * segments for ten minutes more. A segment that cannot be made ends its page's recording there;
+ * earlier segments remain.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,34 +28,34 @@ import { jpegSize } from './page-recorder.ts';
 const CHUNK_BYTES = 64 << 10;
 /** In bytes, of a page's video. Ours: twenty minutes of full-page motion, or days of reading. */
 const VIDEO_MAX_BYTES = 1 << 30;
-/** Of one part. Ours: a segment has about a megabyte. */
+/** Of one blob. Ours: a segment has about a megabyte. */
 const UPLOAD_TIMEOUT_MS = 60_000;
-/** Ours: what a runner that ends gives its last segments. */
+/** Ours: for the last segments when the runner shuts down. */
 const SHUTDOWN_GRACE_MS = 5_000;
 
-/** Who it is for, in core. */
+/** Where to upload, and under which lease. */
 export type Recipient = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
   call: CallOptions;
   leaseId: string;
 };
 
-/** One page's recording on its way. */
+/** The recording of one page. */
 export type Track = Recipient & {
-  /** Whose turn it takes at the encoder, and whose share of the spools. */
+  /** For fair queueing at the encoder, and for the share of the frame buffers. */
   projectId: string;
   pageId: number;
   /** The page's last address. */
   url: string;
-  /** When its session and its video began, in ms since 1970. */
+  /** Start of its session and of its video, in ms since 1970. */
   sessionAt: number;
   startAt: number;
-  /** What the first segment made, for the video's whole life. */
+  /** From the first segment, for the whole video. */
   size?: { width: number; height: number };
   start?: Buffer;
-  /** Of its segments so far. */
+  /** Total size of its segments so far. */
   bytes: number;
-  /** A segment is missing, or there are enough: no more may follow. */
+  /** A segment is missing, or the limit is reached: no segment may follow. */
   isBroken: boolean;
   /** For the session's log. */
   warn: (message: string) => void;
@@ -66,21 +66,21 @@ export type SegmentJob = {
   /** From 1. */
   number: number;
   buffer: FrameBuffer;
-  /** When its last frame ends, in ms since 1970. */
+  /** End of its last frame, in ms since 1970. */
   until: number;
   isLast: boolean;
 };
 
 export type Recordings = AsyncDisposable & {
   openFrameBuffer(name: string, projectId: string): FrameBuffer;
-  /** Says that a page is recorded, or that no more comes of it. Never rejects. */
+  /** Reports to core that a page is recorded, or that its recording is complete. Never rejects. */
   report(
     track: Track,
     state: Pick<AddRecordingRequest, 'startMs' | 'endMs' | 'complete'>,
   ): Promise<void>;
-  /** Makes a segment of it and sends it, in its time. The buffer is removed in any case. */
+  /** Queues a segment for encoding and upload. The frame buffer is removed in any case. */
   send(job: SegmentJob): void;
-  /** Settles when all that was sent so far has been made. */
+  /** Settles when all queued segments are done. */
   idle(): Promise<void>;
 };
 
@@ -142,19 +142,19 @@ async function make(job: SegmentJob, deps: Deps): Promise<void> {
   if (!track.isBroken || !isLast) return;
   const endMs = job.until - track.sessionAt;
   const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
-  // core has no word of it then, and counts it as ended ten minutes after its session
+  // Without this report, core completes the recording ten minutes after its session.
   await addTo(track, end, deps.signal).catch(() => undefined);
 }
 
-/** Ends the page's recording with a warning when the project has no room for it. */
+/** Ends the page's recording with a warning when the project has no storage left. */
 function stopAtQuota(track: Track, error: unknown): boolean {
   if (!(error instanceof Fault) || error.reason !== 'QUOTA_EXCEEDED') return false;
   track.isBroken = true;
-  track.warn(`recordings are not kept any more: ${error.message}`);
+  track.warn(`recording has stopped: ${error.message}`);
   return true;
 }
 
-/** Once more when the encoder's Chrome was lost, which may be another's fault. */
+/** Retries once when the encoder's Chrome was lost, which another recording may have caused. */
 async function encoded(job: SegmentJob, { encoder, signal }: Deps): Promise<Encoded> {
   signal.throwIfAborted();
   const { track, buffer } = job;
@@ -164,8 +164,8 @@ async function encoded(job: SegmentJob, { encoder, signal }: Deps): Promise<Enco
   const encode = () => encoder.encode({ ...size, frames: framesOf(job) });
   const made = await encode().catch(encode);
   track.start ??= made.start;
-  // one size, one encoder: a player takes the start of the first for all
-  if (!track.start.equals(made.start)) throw new Error('a segment of another kind');
+  // one size, one encoder: a player uses the start of the first segment for all
+  if (!track.start.equals(made.start)) throw new Error('a segment with another start');
   return made;
 }
 

@@ -63,7 +63,7 @@ test('a segment past the project’s quota ends the recording with a warning', a
   bench.take(2, [2_000], 3_000);
   bench.take(3, [3_000], 4_000, true);
   await bench.recordings.idle();
-  assert.equal(bench.warned, ['recordings are not kept any more: The quota is used up.']);
+  assert.equal(bench.warned, ['recording has stopped: The quota is used up.']);
   assert.equal(bench.written, ['start', 'segment']);
   assert.is(bench.added.at(-1)?.complete, true);
   assert.equal(readdirSync(bench.dir), []);
