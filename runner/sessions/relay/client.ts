@@ -101,8 +101,7 @@ export function openClient(options: ClientOptions): RelayClient {
     onAttached: (id, parent, target) =>
       own(id, recorder && pageOf(recorder, target, owned.get(parent)), target?.targetId),
     onDetached: disown,
-    // Runs before the client receives the response, so the client's own download settings take
-    // precedence.
+    // runs before the client receives the response: the client's own settings come later
     onContextCreated: (browserContextId, call) => {
       if (browserContextId !== undefined) void setDownloadBehavior(chrome, browserContextId);
       created.onCreated(browserContextId, call);
@@ -118,9 +117,7 @@ export function openClient(options: ClientOptions): RelayClient {
     const on = to === undefined || sessionId === '' ? {} : { sessionId };
     send(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
   };
-  /**
-   * Responds to the oldest pending commands with an error; later responses of Chrome are dropped.
-   */
+  /** Rejects one of the oldest pending commands; a later response of Chrome is dropped. */
   const answerLate = ({ id, session }: PendingCommand<Owned>): void => {
     const sessionId = session.cdpSessionId === rootId ? '' : session.cdpSessionId;
     answer({ id, sessionId }, { error: { code: REFUSED, message: NEVER_ANSWERED } }, session);
