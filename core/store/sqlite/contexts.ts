@@ -4,16 +4,17 @@
  * operation: a pair belongs to one context at most.
  */
 import { must } from '../../../proto/common/must.ts';
+import type { WorkItemStatements } from '../operations/work-items.ts';
 import type {
   ContextContent,
   ContextContentOps,
   ContextOps,
   ContextRow,
-  LeasedContext,
   NewContext,
   NewKeyPair,
   Replaced,
 } from '../types/contexts.ts';
+import { found } from './engine/steps.ts';
 import { preparedOnce, type Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
 
@@ -196,16 +197,10 @@ export const forgetting = preparedOnce(({ db }: Tx): ((ids: string[]) => string[
   return (ids) => ids.filter((id) => forget.run({ id }).changes > 0);
 });
 
-/** What happens to a session's context inside a larger operation. */
-export type ContextMoves = {
-  /**
-   * What the session is to start from, remembered; undefined when it has none, or none any more. A
-   * repeated offer takes what the context holds by then.
-   */
-  offer(sessionId: string): LeasedContext | undefined;
-};
-
-export function contextMoves({ db }: Tx): ContextMoves {
+/** What sessions start from. */
+export function contextStarts({
+  db,
+}: Tx): Pick<WorkItemStatements, 'contextOf' | 'rememberContext'> {
   const bySession = db.prepare<[string], ContextContent & { persist: number; saveSeq: number }>(`
     SELECT ${CONTENT}, contexts.save_seq AS saveSeq,
       COALESCE(sessions.params ->> '$.browserSettings.context.persist', 0) AS persist
@@ -216,12 +211,10 @@ export function contextMoves({ db }: Tx): ContextMoves {
   const remember = db.prepare<[object]>(`
     UPDATE sessions SET context_blob_id = @blobId, context_seq = @saveSeq WHERE id = @sessionId`);
   return {
-    offer(sessionId) {
-      const found = bySession.get(sessionId);
-      if (!found) return undefined;
-      const { persist, saveSeq, ...content } = found;
-      remember.run({ sessionId, blobId: content.blobId, saveSeq });
-      return { ...content, persist: persist === 1 };
+    contextOf(sessionId) {
+      const row = bySession.get(sessionId);
+      return found(row && { ...row, persist: row.persist === 1 });
     },
+    rememberContext: (start) => void remember.run(start),
   };
 }

@@ -5,6 +5,7 @@
 
 import { must } from '../../../proto/common/must.ts';
 import { oldIds } from '../../common/ids.ts';
+import type { WorkItemStatements } from '../operations/work-items.ts';
 import type {
   BlobOps,
   BlobRow,
@@ -15,6 +16,7 @@ import type {
   ExtensionRow,
   LeasedExtension,
 } from '../types/files.ts';
+import { found } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
 import { storedSums } from './storage.ts';
 import { hasOldId } from './times.ts';
@@ -245,8 +247,7 @@ export function extensionOps({ db }: Tx): ExtensionOps {
 /** Beside the one that is deleted, what a minute has left. */
 const PURGED_AT_ONCE = 100;
 
-/** What the session is to load; undefined for none. A deleted one is loaded all the same. */
-export function extensionOffers({ db }: Tx): (sessionId: string) => LeasedExtension | undefined {
+export function extensionOfSession({ db }: Tx): WorkItemStatements['extensionOf'] {
   const bySession = db.prepare<[string], LeasedExtension>(`
     SELECT extensions.id AS id, extensions.blob_id AS blobId, blobs.sha256 AS sha256
     FROM sessions
@@ -254,5 +255,5 @@ export function extensionOffers({ db }: Tx): (sessionId: string) => LeasedExtens
       AND extensions.project_id = sessions.project_id
     JOIN blobs ON blobs.id = extensions.blob_id
     WHERE sessions.id = ?`);
-  return (sessionId) => bySession.get(sessionId);
+  return (sessionId) => found(bySession.get(sessionId));
 }

@@ -4,6 +4,7 @@
  * may stop anywhere. A webhook that was deleted stays a tombstone as long as its deliveries do.
  */
 import { oldIds } from '../../common/ids.ts';
+import { reasonLabel } from '../operations/texts.ts';
 import type { WorkKind } from '../types/leases.ts';
 import type {
   FigureOps,
@@ -248,23 +249,6 @@ export function sessionRetentionOps({ db, crashPoint }: Tx): SessionRetentionOps
   };
 }
 
-/** Sentences of the runner and of this folder, up to a colon, as labels; others are `other`. */
-const REASONS: Readonly<Record<string, string>> = {
-  'the session was released': 'released',
-  'It was released.': 'released',
-  'its last client has left': 'left',
-  'session timed out': 'timeout',
-  'Its time was over.': 'timeout',
-  'nobody connected in time': 'unvisited',
-  'the browser was lost': 'browser_lost',
-  'the browser could not be started': 'browser_failed',
-  'Its browser was not ready in time.': 'browser_failed',
-  'the service is shutting down': 'shutdown',
-  'The runner was lost.': 'runner_lost',
-  'Its runner did not end it in time.': 'runner_lost',
-  'No runner was free in time.': 'no_runner',
-};
-
 const TRIGGERS = `
   CREATE TEMP TRIGGER tally_sessions AFTER UPDATE OF ended_at ON main.sessions
   WHEN OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL BEGIN
@@ -286,8 +270,9 @@ export function figureOps(tx: Tx): FigureOps {
   let isCounting = false;
 
   function count(what: Tally['what'], first: string, reason: string | null): null {
-    const second = reason === null ? 'function' : (REASONS[reason.replace(/:.*/s, '')] ?? 'other');
-    const labels = { session: [first, second], delivery: [first], interrupted: [] }[what];
+    const labels = { session: [first, reasonLabel(reason)], delivery: [first], interrupted: [] }[
+      what
+    ];
     const key = [what, ...labels].join(' ');
     const tally = tallies.get(key) ?? { what, labels, count: 0 };
     tally.count += 1;

@@ -1,6 +1,8 @@
 /** All operations of the SQLite engine: one line per noun. */
+import { type WorkOps, type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
 import { contextContentOps, contextOps } from './contexts.ts';
+import { synchronous } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
 import { blobOps, downloadOps, extensionOps } from './files.ts';
 import { figureOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
@@ -10,19 +12,19 @@ import { storageOps } from './storage.ts';
 import { timeOps } from './times.ts';
 import { deliveryOps } from './webhooks/claims.ts';
 import { deliveryViewOps } from './webhooks/delivery-list.ts';
-import { listenerOps } from './webhooks/events.ts';
+import { eventStatements, listenerOps } from './webhooks/events.ts';
 import { replayOps } from './webhooks/redeliveries.ts';
 import { webhookOps } from './webhooks/webhooks.ts';
-import { buildOps } from './work/builds.ts';
-import { cancelOps } from './work/cancel.ts';
+import { buildStatements, buildViews } from './work/builds.ts';
 import { functionOps } from './work/functions.ts';
-import { idempotencyOps } from './work/idempotency.ts';
-import { invocationOps } from './work/invocations.ts';
-import { leaseOps } from './work/leases.ts';
+import { keyRetention, keyStatements } from './work/idempotency.ts';
+import { invocationStatements, invocationViews } from './work/invocations.ts';
+import { leaseStatements } from './work/leases.ts';
 import { logOps } from './work/logs.ts';
-import { sessionLifeOps } from './work/session-lifecycle.ts';
+import { queueStatements } from './work/queue.ts';
 import { sessionLogOps } from './work/session-logs.ts';
-import { sessionOps } from './work/sessions.ts';
+import { sessionLocation, sessionOps, sessionStatements } from './work/sessions.ts';
+import { workItemStatements } from './work/work-items.ts';
 
 export function allOps(tx: Tx): StoreOps {
   return {
@@ -38,14 +40,13 @@ export function allOps(tx: Tx): StoreOps {
     ...operatorOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
-    ...sessionLifeOps(tx),
+    ...sessionLocation(tx),
     ...sessionRetentionOps(tx),
-    ...buildOps(tx),
+    ...buildViews(tx),
     ...functionOps(tx),
-    ...invocationOps(tx),
-    ...cancelOps(tx),
-    ...idempotencyOps(tx),
-    ...leaseOps(tx),
+    ...invocationViews(tx),
+    ...keyRetention(tx),
+    ...synchronous<WorkOps>(workOperations(workStatements(tx), tx)),
     ...logOps(tx),
     ...blobOps(tx),
     ...storageOps(tx),
@@ -55,5 +56,18 @@ export function allOps(tx: Tx): StoreOps {
     ...recordingOps(tx),
     ...webhookOps(tx),
     ...workRetentionOps(tx),
+  };
+}
+
+function workStatements(tx: Tx): WorkStatements {
+  return {
+    queue: queueStatements(tx),
+    leases: leaseStatements(tx),
+    sessions: sessionStatements(tx),
+    invocations: invocationStatements(tx),
+    builds: buildStatements(tx),
+    keys: keyStatements(tx),
+    events: eventStatements(tx),
+    items: workItemStatements(tx),
   };
 }

@@ -3,15 +3,9 @@
  * crash points.
  */
 import type { Database } from 'better-sqlite3';
-import type { Topic } from '../../messages.ts';
+import type { Transaction } from '../../operations/steps.ts';
 
-export type Tx = {
-  db: Database;
-  /** Told after the commit; forgotten when the operation is undone. */
-  wake(topic: Topic): void;
-  /** A named place where a fault test may end the process. */
-  crashPoint(name: string): void;
-};
+export type Tx = Transaction & { db: Database };
 
 /**
  * Statements that several operations share, prepared at their first use and once for each open

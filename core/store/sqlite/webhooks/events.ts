@@ -1,41 +1,35 @@
-/**
- * The outbox: an event and one delivery per subscribed webhook, written in the transaction that
- * moves the resource's status.
- * A crash leaves both or neither. A webhook that is disabled gets a delivery that is skipped
- * already, so that it can be replayed; when no webhook subscribes and nobody listens, nothing is
- * written.
- */
-
-import { newId } from '../../../common/ids.ts';
-import { type Event, envelope } from '../../../delivery/envelope.ts';
+/** Events and their listeners in SQLite. The outbox: core/store/operations/events.ts. */
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
+import {
+  type EventStatements,
+  emitEvent as emitInSteps,
+  type NewEvent,
+} from '../../operations/events.ts';
 import type { HeardEvent, ListenerOps } from '../../types/deliveries.ts';
+import { found, run } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
-/** Writes the event. A second event of the same type for the same resource is ignored. */
-export function emitEvent(tx: Tx, event: Omit<Event, 'id'>): void {
-  const sql = statementsOf(tx);
-  const { type, projectId, resourceId, at } = event;
-  const subscribed = sql.subscribed.all(projectId, type);
-  const isHeard = sql.listener.get(projectId, at) !== undefined;
-  if (subscribed.length === 0 && !isHeard) return;
+export const eventStatements = preparedOnce((tx: Tx): EventStatements => {
+  const sql = prepare(tx);
+  return {
+    subscribed: (projectId, type) => found(sql.subscribed.all(projectId, type)),
+    hasListener: (projectId, at) => found(sql.listener.get(projectId, at) !== undefined),
+    insertEvent({ id, projectId, type, resourceId, body, at }) {
+      const { changes } = sql.insertEvent.run(id, projectId, type, resourceId, body, at);
+      return found(changes > 0);
+    },
+    insertPending: (id, webhookId, at) => void sql.insertPending.run(id, webhookId, at, at),
+    insertSkipped: (id, webhookId, at) => void sql.insertSkipped.run(id, webhookId, at, at),
+    setDue: (webhookId, at) => void sql.setDue.run(at, at, webhookId),
+  };
+});
 
-  const id = newId();
-  const body = envelope({ ...event, id });
-  if (sql.insertEvent.run(id, projectId, type, resourceId, body, at).changes === 0) return;
-  if (isHeard) tx.wake(`events:${projectId}`);
-  for (const webhook of subscribed) {
-    if (webhook.status === 'enabled') {
-      sql.insertPending.run(id, webhook.id, at, at);
-      sql.dueNow.run(at, at, webhook.id);
-    } else {
-      sql.insertSkipped.run(id, webhook.id, at, at);
-    }
-  }
-  if (subscribed.some((webhook) => webhook.status === 'enabled')) tx.wake('deliveries');
+/** Writes an event without a change of a resource: for tests. */
+export function emitEvent(tx: Tx, event: NewEvent): void {
+  run(emitInSteps(eventStatements(tx), tx, event));
 }
 
-const statementsOf = preparedOnce(({ db }: Tx) => {
+function prepare({ db }: Tx) {
   return {
     // Index webhooks_by_project; a project has at most 100.
     subscribed: db.prepare<[string, string], { id: string; status: 'enabled' | 'disabled' }>(`
@@ -55,10 +49,10 @@ const statementsOf = preparedOnce(({ db }: Tx) => {
     insertSkipped: db.prepare<[string, string, number, number]>(`
       INSERT INTO deliveries (event_id, webhook_id, state, reason, created_at, done_at)
       VALUES (?, ?, 'skipped', 'endpoint_disabled', ?, ?)`),
-    dueNow: db.prepare<[number, number, string]>(`
+    setDue: db.prepare<[number, number, string]>(`
       UPDATE webhooks SET next_due = MIN(COALESCE(next_due, ?), ?) WHERE id = ?`),
   };
-});
+}
 
 export function listenerOps({ db }: Tx): ListenerOps {
   const register = db.prepare<[string, number]>(`

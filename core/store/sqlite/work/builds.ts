@@ -1,9 +1,7 @@
-/**
- * Builds in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. A COMPLETED
- * build published its functions and versions in the same operation. There is no event for PENDING
- * (proto/spec/webhooks.md 11).
- */
+/** Builds in SQLite. Their transitions: core/store/operations/builds.ts. */
 import { must } from '../../../../proto/common/must.ts';
+import type { BuildStatements } from '../../operations/builds.ts';
+import { BUILD, openStates, statesBefore } from '../../operations/states.ts';
 import type {
   BuildOps,
   BuildRow,
@@ -11,113 +9,48 @@ import type {
   FunctionRow,
   VersionRow,
 } from '../../types/functions.ts';
-import type { BuildOutcome, BuiltManifest } from '../../types/leases.ts';
+import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { emitEvent } from '../webhooks/events.ts';
-import { queueOf } from './queue.ts';
-
-/** From the lease of a build. Source: proto/spec/functions.md 4. */
-export const BUILD_TIMEOUT_MS = 600_000;
+import { inStates } from './states.ts';
 
 const COLUMNS = `id, project_id AS projectId, entrypoint, status, cause, created_at AS createdAt,
   updated_at AS updatedAt, started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
 
-export function buildOps(tx: Tx): BuildOps {
-  const { db, crashPoint } = tx;
-  const queue = queueOf(tx);
+export const buildStatements = preparedOnce((tx: Tx): BuildStatements => {
+  const { db } = tx;
   const built = builtBy(tx);
   const insert = db.prepare<[object], BuildRow>(`
     INSERT INTO builds (id, project_id, entrypoint, archive_blob_id, status, created_at, updated_at,
       expires_at)
     VALUES (@id, @projectId, @entrypoint, @archiveBlobId, 'PENDING', @at, @at, @expiresAt)
     RETURNING ${COLUMNS}`);
-  const byId = db.prepare<[object], BuildRow>(`
-    SELECT ${COLUMNS} FROM builds WHERE id = @id AND project_id = @projectId`);
-  const matching = 'project_id = @projectId AND (@status IS NULL OR status = @status)';
-  const page = db.prepare<[object], BuildRow>(`
-    SELECT ${COLUMNS} FROM builds WHERE ${matching}
-    ORDER BY id DESC LIMIT @limit OFFSET @offset`); // index builds_by_project
-  const total = db
-    .prepare<[object], number>(`SELECT COUNT(*) FROM builds WHERE ${matching}`)
-    .pluck();
-
-  return {
-    createBuild(wanted) {
-      const { id, projectId, waitUntil, queueMax, traceparent, at } = wanted;
-      const place = { expiresAt: waitUntil, queueMax, traceparent, at };
-      queue.add({ id, kind: 'build', projectId, ...place });
-      const row = must(insert.get(wanted), 'returned row');
-      crashPoint('create-build');
-      return row;
-    },
-    getBuild(wanted) {
-      const build = byId.get(wanted);
-      return build && { build, functions: built(build.id) };
-    },
-    listBuilds(wanted) {
-      const filter = { ...wanted, status: wanted.status ?? null };
-      const rows = page.all(filter).map((build) => ({ build, functions: built(build.id) }));
-      return { rows, total: total.get(filter) ?? 0 };
-    },
-  };
-}
-
-/** What happens to a build inside a larger operation. */
-export type BuildMoves = {
-  isPending(id: string): boolean;
-  /** To RUNNING; gives when its time is over. Undefined when it was not PENDING. */
-  start(wanted: { id: string; at: number; expiresAt: number }): number | undefined;
-  end(wanted: BuildEnd): void;
-};
-
-export type BuildEnd = {
-  id: string;
-  outcome: BuildOutcome;
-  /** The lease whose runner said so; null when core itself ends it. */
-  leaseId: string | null;
-  at: number;
-};
-
-export const buildMoves = preparedOnce((tx: Tx): BuildMoves => {
-  const { db, crashPoint } = tx;
-  const built = builtBy(tx);
-  const publish = publisher(tx);
-  const pending = db.prepare<[string]>(`SELECT 1 FROM builds WHERE id = ? AND status = 'PENDING'`);
+  const isPending = db.prepare<[string]>(
+    `SELECT 1 FROM builds WHERE id = ? AND status = 'PENDING'`,
+  );
   const start = db.prepare<[object], BuildRow>(`
     UPDATE builds SET status = 'RUNNING', started_at = @at, updated_at = @at,
       expires_at = @expiresAt
-    WHERE id = @id AND status = 'PENDING'
+    WHERE id = @id AND status ${inStates(statesBefore(BUILD, 'RUNNING'))}
     RETURNING ${COLUMNS}`);
   const end = db.prepare<[object], BuildRow>(`
     UPDATE builds SET status = @status, cause = @cause, bundle_blob_id = @bundleBlobId,
       ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
-    WHERE id = @id AND status IN ('PENDING', 'RUNNING')
+    WHERE id = @id AND status ${inStates(openStates(BUILD))}
     RETURNING ${COLUMNS}`);
+  const ended = db.prepare<[string]>('SELECT 1 FROM builds WHERE ended_lease_id = ?');
 
   return {
-    isPending: (id) => pending.get(id) !== undefined,
-    start(wanted) {
-      const row = start.get(wanted);
-      if (row) emit(tx, 'running', row, []);
-      return row?.expiresAt;
-    },
-    end({ id, outcome, leaseId, at }) {
-      const ended =
-        outcome.kind === 'success'
-          ? { status: 'COMPLETED', cause: null, bundleBlobId: outcome.bundleBlobId }
-          : { status: 'FAILED', cause: JSON.stringify(outcome.cause), bundleBlobId: null };
-      const row = must(end.get({ ...ended, id, leaseId, at }), 'open build of a job');
-      if (outcome.kind === 'success') {
-        for (const manifest of outcome.manifests) publish(row, manifest, at);
-      }
-      crashPoint('end-build');
-      emit(tx, outcome.kind === 'success' ? 'completed' : 'failed', row, built(id));
-    },
+    ...publishStatements(tx),
+    insert: (build) => found(must(insert.get(build), 'returned row')),
+    isPending: (id) => found(isPending.get(id) !== undefined),
+    start: (wanted) => found(start.get(wanted)),
+    end: (wanted) => found(end.get(wanted)),
+    endedBy: (leaseId) => found(ended.get(leaseId) !== undefined),
+    built: (buildId) => found(built(buildId)),
   };
 });
 
-/** Makes a function's next version; a name that is known keeps its function id. */
-function publisher({ db }: Tx): (build: BuildRow, manifest: BuiltManifest, at: number) => void {
+function publishStatements({ db }: Tx): Pick<BuildStatements, 'upsertFunction' | 'insertVersion'> {
   const upsert = db
     .prepare<[object], string>(`
       INSERT INTO functions (id, project_id, name, created_at, updated_at)
@@ -129,9 +62,34 @@ function publisher({ db }: Tx): (build: BuildRow, manifest: BuiltManifest, at: n
     INSERT INTO versions (id, project_id, function_id, build_id, session_config, params_schema,
       created_at)
     VALUES (@versionId, @projectId, @functionId, @buildId, @sessionConfig, @paramsSchema, @at)`);
-  return ({ id: buildId, projectId }, manifest, at) => {
-    const functionId = must(upsert.get({ ...manifest, projectId, at }), 'returned id');
-    insert.run({ ...manifest, functionId, projectId, buildId, at });
+  return {
+    upsertFunction: (wanted) => found(must(upsert.get(wanted), 'returned id')),
+    insertVersion: (version) => void insert.run(version),
+  };
+}
+
+export function buildViews(tx: Tx): Omit<BuildOps, 'createBuild'> {
+  const { db } = tx;
+  const built = builtBy(tx);
+  const byId = db.prepare<[object], BuildRow>(`
+    SELECT ${COLUMNS} FROM builds WHERE id = @id AND project_id = @projectId`);
+  const matching = 'project_id = @projectId AND (@status IS NULL OR status = @status)';
+  const page = db.prepare<[object], BuildRow>(`
+    SELECT ${COLUMNS} FROM builds WHERE ${matching}
+    ORDER BY id DESC LIMIT @limit OFFSET @offset`); // index builds_by_project
+  const total = db
+    .prepare<[object], number>(`SELECT COUNT(*) FROM builds WHERE ${matching}`)
+    .pluck();
+  return {
+    getBuild(wanted) {
+      const build = byId.get(wanted);
+      return build && { build, functions: built(build.id) };
+    },
+    listBuilds(wanted) {
+      const filter = { ...wanted, status: wanted.status ?? null };
+      const rows = page.all(filter).map((build) => ({ build, functions: built(build.id) }));
+      return { rows, total: total.get(filter) ?? 0 };
+    },
   };
 }
 
@@ -161,35 +119,3 @@ const builtBy = preparedOnce(({ db }: Tx): ((buildId: string) => BuiltFunction[]
       version,
     }));
 });
-
-type Step = 'running' | 'completed' | 'failed';
-
-/** The event tells the build as GET would. */
-function emit(tx: Tx, step: Step, row: BuildRow, built: BuiltFunction[]): void {
-  const { id, projectId, entrypoint, status, cause } = row;
-  const data: Record<string, unknown> = {
-    id,
-    projectId,
-    request: { entrypoint },
-    status,
-    createdAt: iso(row.createdAt),
-    updatedAt: iso(row.updatedAt),
-    startedAt: iso(row.startedAt ?? row.createdAt),
-    endedAt: row.endedAt === null ? undefined : iso(row.endedAt),
-    expiresAt: iso(row.expiresAt),
-  };
-  if (cause !== null) data['cause'] = JSON.parse(cause);
-  if (step === 'completed') {
-    data['builtFunctions'] = built.map(({ function: { id, name }, version }) => ({
-      id,
-      name,
-      createdVersion: { id: version.id, functionId: id, functionBuildId: version.buildId },
-    }));
-  }
-  const at = row.updatedAt;
-  emitEvent(tx, { type: `functions.builds.${step}`, resourceId: id, projectId, data, at });
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
-}

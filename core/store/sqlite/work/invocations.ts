@@ -1,32 +1,71 @@
-/**
- * Invocations in SQLite: PENDING -> RUNNING -> COMPLETED | FAILED, and PENDING -> FAILED. Each move
- * changes the invocation, its session and the event with its deliveries in one operation; a status
- * that has ended never moves again.
- */
+/** Invocations in SQLite. Their transitions: core/store/operations/invocations.ts. */
 import { must } from '../../../../proto/common/must.ts';
-import { BODY_MAX_BYTES } from '../../../delivery/envelope.ts';
+import type { InvocationStatements } from '../../operations/invocations.ts';
+import { INVOCATION, openStates, statesBefore } from '../../operations/states.ts';
 import type { InvocationOps, InvocationRow } from '../../types/invocations.ts';
-import type { InvocationOutcome } from '../../types/leases.ts';
-import type { SessionStatus } from '../../types/sessions.ts';
+import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { emitEvent } from '../webhooks/events.ts';
-import { idempotencyKeys } from './idempotency.ts';
-import { INVOCATION_COLUMNS, invocationReader, LISTED_COLUMNS } from './invocation-rows.ts';
-import { queueOf } from './queue.ts';
-import { sessionMoves } from './sessions.ts';
+import { inStates } from './states.ts';
 
-export function invocationOps(tx: Tx): InvocationOps {
-  const { db, crashPoint } = tx;
-  const sessions = sessionMoves(tx);
-  const queue = queueOf(tx);
-  const keys = idempotencyKeys(tx);
+/**
+ * In characters of JSON. Ours: what core/functions/invocations.ts would leave out is not read for
+ * nothing.
+ */
+const LISTED_RESULTS_MAX = 64 << 10;
+
+const columns = (results: string) => `id, project_id AS projectId, function_id AS functionId,
+  version_id AS versionId, session_id AS sessionId, region, status, params, ${results} AS results,
+  cause, timeout_ms AS timeoutMs, created_at AS createdAt, updated_at AS updatedAt,
+  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
+
+const COLUMNS = columns('results');
+/** Of a page: without results that are large. */
+const LISTED_COLUMNS = columns(
+  `CASE WHEN length(results) <= ${LISTED_RESULTS_MAX} THEN results END`,
+);
+
+const reader = preparedOnce(({ db }: Tx): InvocationOps['getInvocation'] => {
+  const byId = db.prepare<[object], InvocationRow>(`
+    SELECT ${COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId`);
+  return (wanted) => byId.get(wanted);
+});
+
+export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements => {
+  const { db } = tx;
+  const read = reader(tx);
   const insert = db.prepare<[object], InvocationRow>(`
     INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
       params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, @functionId, @versionId, @sessionId, @region, 'PENDING',
       @params, @timeoutMs, @at, @at, @expiresAt)
-    RETURNING ${INVOCATION_COLUMNS}`);
-  const read = invocationReader(tx);
+    RETURNING ${COLUMNS}`);
+  const isPending = db.prepare<[string]>(
+    `SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`,
+  );
+  const start = db.prepare<[object], InvocationRow>(`
+    UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
+      expires_at = @at + timeout_ms
+    WHERE id = @id AND status ${inStates(statesBefore(INVOCATION, 'RUNNING'))}
+    RETURNING ${COLUMNS}`);
+  const end = db.prepare<[object], InvocationRow>(`
+    UPDATE invocations SET status = @status, results = @results, cause = @cause,
+      ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
+    WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
+    RETURNING ${COLUMNS}`);
+  const ended = db.prepare<[string]>('SELECT 1 FROM invocations WHERE ended_lease_id = ?');
+
+  return {
+    insert: (invocation) => found(must(insert.get(invocation), 'returned row')),
+    read: (wanted) => found(read(wanted)),
+    isPending: (id) => found(isPending.get(id) !== undefined),
+    start: (id, at) => found(start.get({ id, at })),
+    end: (wanted) => found(end.get(wanted)),
+    endedBy: (leaseId) => found(ended.get(leaseId) !== undefined),
+  };
+});
+
+export function invocationViews(tx: Tx): Omit<InvocationOps, 'acceptInvocation'> {
+  const { db } = tx;
   const matching = `version_id = @versionId AND project_id = @projectId
     AND (@status IS NULL OR status = @status)`; // index invocations_by_version
   const page = db.prepare<[object], InvocationRow>(`
@@ -35,130 +74,11 @@ export function invocationOps(tx: Tx): InvocationOps {
   const total = db
     .prepare<[object], number>(`SELECT COUNT(*) FROM invocations WHERE ${matching}`)
     .pluck();
-
   return {
-    acceptInvocation(wanted) {
-      const { idempotency, ...made } = wanted;
-      const { id, projectId, sessionId, sessionParams, waitUntil, at } = made;
-      const { queueMax, traceparent } = made;
-      const earlier = idempotency && keys.find({ ...idempotency, projectId, at });
-      if (earlier) return earlier;
-      const expiresAt = at + wanted.timeoutMs;
-      const place = { expiresAt: waitUntil, queueMax, traceparent, at };
-      queue.add({ id, kind: 'invocation', projectId, ...place });
-      const session = { keepAlive: 0, extensionId: null, timeoutMs: null } as const;
-      sessions.open({ ...made, ...session, id: sessionId, params: sessionParams, expiresAt });
-      const row = must(insert.get({ ...made, expiresAt }), 'returned row');
-      if (idempotency) keys.keep({ ...idempotency, projectId, at, invocationId: id });
-      crashPoint('accept-invocation');
-      emit(tx, 'pending', row);
-      return row;
-    },
-    getInvocation: read,
+    getInvocation: reader(tx),
     listInvocations(wanted) {
       const filter = { ...wanted, status: wanted.status ?? null };
       return { rows: page.all(filter), total: total.get(filter) ?? 0 };
     },
   };
-}
-
-/** What happens to an invocation inside a larger operation. */
-export type InvocationMoves = {
-  isPending(id: string): boolean;
-  /** To RUNNING; gives when its time is over. Undefined when it was not PENDING. */
-  start(id: string, at: number): number | undefined;
-  end(wanted: InvocationEnd): void;
-};
-
-export type InvocationEnd = {
-  id: string;
-  outcome: InvocationOutcome;
-  /** The lease whose runner said so; null when core itself ends it. */
-  leaseId: string | null;
-  sessionStartedAt: number | null;
-  at: number;
-};
-
-export const invocationMoves = preparedOnce((tx: Tx): InvocationMoves => {
-  const { db, crashPoint } = tx;
-  const sessions = sessionMoves(tx);
-  const pending = db.prepare<[string]>(
-    `SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`,
-  );
-  const start = db.prepare<[object], InvocationRow>(`
-    UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
-      expires_at = @at + timeout_ms
-    WHERE id = @id AND status = 'PENDING'
-    RETURNING ${INVOCATION_COLUMNS}`);
-  const end = db.prepare<[object], InvocationRow>(`
-    UPDATE invocations SET status = @status, results = @results, cause = @cause,
-      ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
-    WHERE id = @id AND status IN ('PENDING', 'RUNNING')
-    RETURNING ${INVOCATION_COLUMNS}`);
-
-  return {
-    isPending: (id) => pending.get(id) !== undefined,
-    start(id, at) {
-      const row = start.get({ id, at });
-      if (!row) return undefined;
-      sessions.start({ id: row.sessionId, at, expiresAt: row.expiresAt });
-      emit(tx, 'running', row);
-      return row.expiresAt;
-    },
-    end({ id, outcome, leaseId, sessionStartedAt, at }) {
-      const ended =
-        outcome.kind === 'success'
-          ? { status: 'COMPLETED', results: outcome.results, cause: null }
-          : { status: 'FAILED', results: null, cause: JSON.stringify(outcome.cause) };
-      const row = must(end.get({ ...ended, id, leaseId, at }), 'open invocation of a job');
-      crashPoint('end-invocation');
-      const status = sessionEnd(outcome);
-      sessions.end({ id: row.sessionId, status, startedAt: sessionStartedAt, at });
-      emit(tx, outcome.kind === 'success' ? 'completed' : 'failed', row);
-      tx.wake(`invocation:${id}`);
-    },
-  };
-});
-
-/** A handler that throws does not make its browser a broken one. */
-function sessionEnd(outcome: InvocationOutcome): SessionStatus {
-  if (outcome.kind === 'success') return 'COMPLETED';
-  switch (outcome.cause.code) {
-    case 'WORKLOAD_ERROR':
-      return 'COMPLETED';
-    case 'TIMED_OUT':
-      return 'TIMED_OUT';
-    case 'INTERNAL_ERROR':
-      return 'ERROR';
-  }
-}
-
-type Step = 'pending' | 'running' | 'completed' | 'failed';
-
-/** The event tells the invocation as GET would, but for its params and logs. */
-function emit(tx: Tx, step: Step, row: InvocationRow): void {
-  const { id, projectId, params: _, timeoutMs: __, results, cause, ...rest } = row;
-  const data: Record<string, unknown> = {
-    id,
-    ...rest,
-    createdAt: iso(row.createdAt),
-    updatedAt: iso(row.updatedAt),
-    startedAt: iso(row.startedAt ?? row.createdAt),
-    endedAt: row.endedAt === null ? undefined : iso(row.endedAt),
-    expiresAt: iso(row.expiresAt),
-  };
-  // Results that cannot fit the envelope go as the beginning of their text, too long as well, and
-  // are cut there: parsing or copying megabytes here would stall all.
-  if (step === 'completed') data['results'] = results === null ? null : parsedIfShort(results);
-  if (cause !== null) data['cause'] = JSON.parse(cause);
-  const at = row.updatedAt;
-  emitEvent(tx, { type: `functions.invocations.${step}`, resourceId: id, projectId, data, at });
-}
-
-function parsedIfShort(json: string): unknown {
-  return json.length > BODY_MAX_BYTES ? json.slice(0, BODY_MAX_BYTES + 1) : JSON.parse(json);
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -1,10 +1,17 @@
-/**
- * Sessions in SQLite, with their moves: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR
- * (PENDING may end at once). The moves are called inside the operation that moves the session's
- * invocation, or the session itself where a user started it.
- */
-import type { ListedSession, SessionOps, SessionRow, SessionStatus } from '../../types/sessions.ts';
+/** Sessions in SQLite. Their lifecycle: core/store/operations/sessions.ts, session-lifecycle.ts. */
+import { must } from '../../../../proto/common/must.ts';
+import type { SessionStatements } from '../../operations/sessions.ts';
+import { openStates, SESSION, statesBefore } from '../../operations/states.ts';
+import type {
+  ListedSession,
+  LocatedSession,
+  SessionLifeOps,
+  SessionOps,
+  SessionRow,
+} from '../../types/sessions.ts';
+import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
+import { inStates } from './states.ts';
 
 export function sessionOps(tx: Tx): SessionOps {
   return {
@@ -13,7 +20,7 @@ export function sessionOps(tx: Tx): SessionOps {
   };
 }
 
-export const sessionReader = preparedOnce(({ db }: Tx): SessionOps['getSession'] => {
+const sessionReader = preparedOnce(({ db }: Tx): SessionOps['getSession'] => {
   const byId = db.prepare<[object], StoredSession>(`
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
   return (wanted) => {
@@ -22,116 +29,77 @@ export const sessionReader = preparedOnce(({ db }: Tx): SessionOps['getSession']
   };
 });
 
-export type NewSession = {
-  id: string;
-  projectId: string;
-  region: string;
-  contextId: string | null;
-  userMetadata: string | null;
-  params: string;
-  /** As SQLite has booleans. */
-  keepAlive: 0 | 1;
-  extensionId: string | null;
-  /** From its start; null for an invocation's. */
-  timeoutMs: number | null;
-  at: number;
-  expiresAt: number;
-};
-
-export type SessionEnd = {
-  id: string;
-  status: SessionStatus;
-  /** When its Chrome was ready, where the invocation's runner said so only now. */
-  startedAt?: number | null;
-  /** One sentence for its user. */
-  reason?: string;
-  proxyBytes?: number;
-  /** The lease whose runner said so. */
-  leaseId?: string;
-  at: number;
-};
-
-/** What happens to a session inside a larger operation. */
-export type SessionMoves = {
-  isPending(id: string): boolean;
-  open(session: NewSession): void;
-  /** With its invocation. */
-  start(wanted: { id: string; at: number; expiresAt: number }): void;
-  /** One that a user started; gives when its time is over. Undefined when it was not PENDING. */
-  startOwn(wanted: { id: string; startedAt: number; at: number }): number | undefined;
-  /** Once ended it stays as it is. */
-  end(wanted: SessionEnd): void;
-};
-
-export const sessionMoves = preparedOnce((tx: Tx): SessionMoves => {
-  const { db, wake } = tx;
-  const addMetadata = metadataIndex(tx);
-  const pending = db.prepare<[string]>(
-    `SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`,
-  );
-  const open = db.prepare<[NewSession]>(`
+export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
+  const { db } = tx;
+  const read = sessionReader(tx);
+  const insert = db.prepare<[object]>(`
     INSERT INTO sessions (id, project_id, status, region, context_id, extension_id, keep_alive,
       user_metadata, params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, 'PENDING', @region, @contextId, @extensionId, @keepAlive,
       @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
+  const addMetadata = db.prepare<[object]>(`
+    INSERT INTO session_metadata (project_id, path, value, session_id)
+    VALUES (@projectId, @path, @value, @id)`);
+  const isPending = db.prepare<[string]>(
+    `SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`,
+  );
   const start = db
     .prepare<[object], number>(`
       UPDATE sessions SET status = 'RUNNING', started_at = MAX(@startedAt, created_at),
         expires_at = COALESCE(@expiresAt, MAX(@startedAt, created_at) + timeout_ms),
         updated_at = @at
-      WHERE id = @id AND status = 'PENDING'
+      WHERE id = @id AND status ${inStates(statesBefore(SESSION, 'RUNNING'))}
       RETURNING expires_at`)
     .pluck();
   const end = db.prepare<[object]>(`
     UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
       end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
       ended_at = @at, updated_at = @at
-    WHERE id = @id AND status IN ('PENDING', 'RUNNING')`);
+    WHERE id = @id AND status ${inStates(openStates(SESSION))}`);
 
   return {
-    isPending: (id) => pending.get(id) !== undefined,
-    open(session) {
-      open.run(session);
-      addMetadata(session);
-    },
-    start(wanted) {
-      start.get({ ...wanted, startedAt: wanted.at });
-      wake('sessions');
-    },
-    startOwn(wanted) {
-      const expiresAt = start.get({ ...wanted, expiresAt: null });
-      wake('sessions');
-      return expiresAt;
-    },
-    end({ startedAt = null, reason = null, proxyBytes = 0, leaseId = null, ...wanted }: Ended) {
-      end.run({ ...wanted, startedAt, reason, proxyBytes, leaseId });
-      wake('sessions');
-    },
+    ...limitStatements(tx),
+    ...referenceStatements(tx),
+    insert: (session) => void insert.run({ ...session, keepAlive: session.keepAlive ? 1 : 0 }),
+    addMetadata: (text) => void addMetadata.run(text),
+    read: (wanted) => found(read(wanted)),
+    isPending: (id) => found(isPending.get(id) !== undefined),
+    start: (wanted) => found(start.get(wanted)),
+    end: (wanted) => void end.run(wanted),
   };
 });
 
-type Ended = Omit<SessionEnd, 'reason' | 'leaseId'> & {
-  reason?: string | null;
-  leaseId?: string | null;
-};
+type ReferenceNames = 'isOfInvocation' | 'endedBy' | 'releasedLeases';
 
-/** Writes down each text of a session's metadata, with the keys that lead to it. */
-function metadataIndex({ db }: Tx): (session: NewSession) => void {
-  const insert = db.prepare<[object]>(`
-    INSERT INTO session_metadata (project_id, path, value, session_id)
-    VALUES (@projectId, @path, @value, @id)`);
-  return ({ id, projectId, userMetadata }) => {
-    if (userMetadata === null) return;
-    for (const [keys, value] of textsOf(JSON.parse(userMetadata), [])) {
-      insert.run({ id, projectId, path: JSON.stringify(keys), value });
-    }
+function referenceStatements({ db }: Tx): Pick<SessionStatements, ReferenceNames> {
+  const ofInvocation = db.prepare<[string]>('SELECT 1 FROM invocations WHERE session_id = ?');
+  const ended = db.prepare<[string]>('SELECT 1 FROM sessions WHERE ended_lease_id = ?');
+  // Index jobs_released.
+  const released = db
+    .prepare<[object], string>(`
+      SELECT lease_id FROM jobs
+      WHERE released_at IS NOT NULL AND runner_id = @runnerId AND instance_id = @instanceId`)
+    .pluck();
+  return {
+    isOfInvocation: (id) => found(ofInvocation.get(id) !== undefined),
+    endedBy: (leaseId) => found(ended.get(leaseId) !== undefined),
+    releasedLeases: (holder) => found(released.all(holder)),
   };
 }
 
-function textsOf(value: unknown, keys: string[]): [string[], string][] {
-  if (typeof value === 'string') return [[keys, value]];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
-  return Object.entries(value).flatMap(([key, member]) => textsOf(member, [...keys, key]));
+function limitStatements({ db }: Tx): Pick<SessionStatements, 'defaultTimeout' | 'limit'> {
+  const timeout = db
+    .prepare<[string], number>('SELECT default_timeout FROM projects WHERE id = ?')
+    .pluck();
+  // Index jobs_in_limit.
+  const limit = db.prepare<[object], { limit: number; current: number }>(`
+    SELECT concurrency AS "limit", (SELECT COUNT(*) FROM jobs
+      WHERE project_id = @id AND kind = 'session' AND released_at IS NULL) AS current
+    FROM projects WHERE id = @id`);
+  return {
+    defaultTimeout: (id) => found(must(timeout.get(id), 'project of a key')),
+    limit: (id) => found(must(limit.get({ id }), 'project of a key')),
+  };
 }
 
 export function sessionList({ db }: Tx): SessionOps['listSessions'] {
@@ -143,7 +111,7 @@ export function sessionList({ db }: Tx): SessionOps['listSessions'] {
     WHERE project_id = @projectId AND status = @status
     ORDER BY id DESC LIMIT @max`); // index sessions_by_status
   // By the key of session_metadata. CROSS JOIN keeps this order of the two tables.
-  const found = db.prepare<[object], StoredListed>(`
+  const matching = db.prepare<[object], StoredListed>(`
     SELECT ${LISTED_COLUMNS}
     FROM (SELECT session_id FROM session_metadata
       WHERE project_id = @projectId AND path = @path AND value = @value) AS found
@@ -151,7 +119,7 @@ export function sessionList({ db }: Tx): SessionOps['listSessions'] {
     WHERE @status IS NULL OR status = @status
     ORDER BY found.session_id DESC LIMIT @max`);
   // Index sessions_by_status.
-  const foundOfStatus = db.prepare<[object], StoredListed>(`
+  const matchingOfStatus = db.prepare<[object], StoredListed>(`
     SELECT ${LISTED_COLUMNS} FROM sessions
     WHERE project_id = @projectId AND status = @status
       AND EXISTS (SELECT 1 FROM session_metadata
@@ -164,8 +132,28 @@ export function sessionList({ db }: Tx): SessionOps['listSessions'] {
     if (!metadata) return (status === null ? newest : ofStatus).all(wanted).map(listedSession);
     const { keys, value } = metadata;
     // Nearly all sessions are COMPLETED: of these the metadata tells more than the status.
-    const rows = status === null || status === 'COMPLETED' ? found : foundOfStatus;
+    const rows = status === null || status === 'COMPLETED' ? matching : matchingOfStatus;
     return rows.all({ ...wanted, path: JSON.stringify(keys), value }).map(listedSession);
+  };
+}
+
+/** Any session by its id: the caller has proved that it may. */
+export function sessionLocation({ db }: Tx): Pick<SessionLifeOps, 'locateSession'> {
+  const located = db.prepare<[string], Omit<LocatedSession, 'isReleased'> & { released: number }>(`
+    SELECT sessions.project_id AS projectId, sessions.status AS status,
+      runners.address AS address, jobs.released_at IS NOT NULL AS released
+    FROM sessions
+    LEFT JOIN invocations ON invocations.session_id = sessions.id
+    LEFT JOIN jobs ON jobs.id = COALESCE(invocations.id, sessions.id)
+    LEFT JOIN runners ON runners.id = jobs.runner_id AND runners.instance_id = jobs.instance_id
+    WHERE sessions.id = ?`);
+  return {
+    locateSession(id) {
+      const row = located.get(id);
+      if (!row) return undefined;
+      const { released, ...rest } = row;
+      return { ...rest, isReleased: released === 1 };
+    },
   };
 }
 

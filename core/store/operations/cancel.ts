@@ -1,0 +1,47 @@
+/**
+ * The cancelling of invocations. One that waits ends with it; one that runs is released, and its
+ * runner ends it. However it then fails, it was cancelled; a handler that returned before its
+ * runner received the release keeps its result.
+ *   PENDING --cancel--> FAILED;  RUNNING --cancel--> RUNNING, released to its runner
+ */
+import type { CancelOps } from '../types/invocations.ts';
+import type { InvocationOutcome } from '../types/leases.ts';
+import type { InvocationStatements, InvocationTransitions } from './invocations.ts';
+import type { Job, Queue } from './queue.ts';
+import type { InSteps, Transaction } from './steps.ts';
+import { CANCELLED } from './texts.ts';
+
+type Parts = {
+  statements: Pick<InvocationStatements, 'read'>;
+  invocations: InvocationTransitions;
+  queue: Queue;
+};
+
+export function cancellation(
+  { statements, invocations, queue }: Parts,
+  { crashPoint, wake }: Transaction,
+): InSteps<CancelOps> {
+  return {
+    *cancelInvocation({ at, ...wanted }) {
+      const { id } = wanted;
+      const before = yield* statements.read(wanted);
+      const job = before?.endedAt === null ? yield* queue.find(id) : undefined;
+      if (!before || !job) return before;
+      if (before.status === 'PENDING') {
+        const outcome = { kind: 'failure', cause: CANCELLED } as const;
+        yield* invocations.end({ id, outcome, leaseId: null, sessionStartedAt: null, at });
+        yield* queue.drop(job);
+      } else if (yield* queue.release(job, at)) {
+        wake('releases');
+      }
+      crashPoint('cancel-invocation');
+      return yield* statements.read(wanted);
+    },
+  };
+}
+
+/** An invocation's outcome as its user sees it. */
+export function outcomeFor({ releasedAt }: Job, outcome: InvocationOutcome): InvocationOutcome {
+  if (releasedAt === null || outcome.kind === 'success') return outcome;
+  return { kind: 'failure', cause: CANCELLED };
+}

@@ -1,0 +1,106 @@
+/**
+ * The outbox: an event and one delivery for each subscribed webhook, written in the transaction
+ * that changes the resource's status. A crash leaves both or neither. A disabled webhook gets a
+ * delivery that is skipped already, so that it can be replayed. Without a subscribed webhook and
+ * without a listener nothing is written.
+ */
+import { newId } from '../../common/ids.ts';
+import { BODY_MAX_BYTES, type Event, envelope } from '../../delivery/envelope.ts';
+import type { BuildRow, BuiltFunction } from '../types/functions.ts';
+import type { InvocationRow } from '../types/invocations.ts';
+import type { Read, Steps, Transaction } from './steps.ts';
+
+export type EventStatements = {
+  /** Webhooks of the project that subscribe to the type; at most 100. */
+  subscribed(
+    projectId: string,
+    type: string,
+  ): Read<{ id: string; status: 'enabled' | 'disabled' }[]>;
+  hasListener(projectId: string, at: number): Read<boolean>;
+  /** False when the resource has an event of that type already. */
+  insertEvent(event: Omit<Event, 'data'> & { body: Buffer }): Read<boolean>;
+  insertPending(eventId: string, webhookId: string, at: number): void;
+  insertSkipped(eventId: string, webhookId: string, at: number): void;
+  /** The webhook has a delivery that is due at `at`. */
+  setDue(webhookId: string, at: number): void;
+};
+
+export type NewEvent = Omit<Event, 'id'>;
+
+/** Writes the event. A second event of the same type for the same resource is ignored. */
+export function* emitEvent(events: EventStatements, tx: Transaction, event: NewEvent): Steps<void> {
+  const { type, projectId, at } = event;
+  const subscribed = yield* events.subscribed(projectId, type);
+  const isHeard = yield* events.hasListener(projectId, at);
+  if (subscribed.length === 0 && !isHeard) return;
+
+  const id = newId();
+  const body = envelope({ ...event, id });
+  if (!(yield* events.insertEvent({ ...event, id, body }))) return;
+  if (isHeard) tx.wake(`events:${projectId}`);
+  for (const webhook of subscribed) {
+    if (webhook.status === 'enabled') {
+      events.insertPending(id, webhook.id, at);
+      events.setDue(webhook.id, at);
+    } else {
+      events.insertSkipped(id, webhook.id, at);
+    }
+  }
+  if (subscribed.some((webhook) => webhook.status === 'enabled')) tx.wake('deliveries');
+}
+
+/** The invocation as GET returns it, without its params and logs. */
+export function invocationEvent(
+  step: 'pending' | 'running' | 'completed' | 'failed',
+  row: InvocationRow,
+): NewEvent {
+  const { id, projectId, params: _, timeoutMs: __, results, cause, ...rest } = row;
+  const data: Record<string, unknown> = { id, ...rest, ...timesOf(row) };
+  // Results that cannot fit the envelope go as the beginning of their text, too long as well, and
+  // are cut there: parsing or copying megabytes here would stall all.
+  if (step === 'completed') data['results'] = results === null ? null : parsedIfShort(results);
+  if (cause !== null) data['cause'] = JSON.parse(cause);
+  const type = `functions.invocations.${step}`;
+  return { type, resourceId: id, projectId, data, at: row.updatedAt };
+}
+
+/** The build as GET returns it. There is no event for PENDING (proto/spec/webhooks.md 11). */
+export function buildEvent(
+  step: 'running' | 'completed' | 'failed',
+  row: BuildRow,
+  built: BuiltFunction[],
+): NewEvent {
+  const { id, projectId, entrypoint, status, cause } = row;
+  const request = { entrypoint };
+  const data: Record<string, unknown> = { id, projectId, request, status, ...timesOf(row) };
+  if (cause !== null) data['cause'] = JSON.parse(cause);
+  if (step === 'completed') {
+    data['builtFunctions'] = built.map(({ function: { id, name }, version }) => ({
+      id,
+      name,
+      createdVersion: { id: version.id, functionId: id, functionBuildId: version.buildId },
+    }));
+  }
+  const type = `functions.builds.${step}`;
+  return { type, resourceId: id, projectId, data, at: row.updatedAt };
+}
+
+type Times = Pick<InvocationRow, 'createdAt' | 'updatedAt' | 'startedAt' | 'endedAt' | 'expiresAt'>;
+
+function timesOf(row: Times) {
+  return {
+    createdAt: iso(row.createdAt),
+    updatedAt: iso(row.updatedAt),
+    startedAt: iso(row.startedAt ?? row.createdAt),
+    endedAt: row.endedAt === null ? undefined : iso(row.endedAt),
+    expiresAt: iso(row.expiresAt),
+  };
+}
+
+function parsedIfShort(json: string): unknown {
+  return json.length > BODY_MAX_BYTES ? json.slice(0, BODY_MAX_BYTES + 1) : JSON.parse(json);
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,31 @@
+/**
+ * The form of an operation: a generator over the statements of an engine, so that one text of the
+ * rules serves a synchronous and an asynchronous engine. A statement that reads gives a `Read`, and
+ * `yield*` its value. A statement that writes gives nothing: an engine runs writes in their order,
+ * and a write that fails fails the transaction.
+ *
+ * SQLite (core/store/sqlite/engine/steps.ts) answers a read at once: operations never suspend.
+ * PostgreSQL yields a promise for each read and may send writes together.
+ */
+import type { Topic } from '../messages.ts';
+
+export type Read<Value> = {
+  [Symbol.iterator](): Iterator<Promise<unknown>, Value, unknown>;
+};
+
+export type Steps<Value> = Generator<Promise<unknown>, Value, unknown>;
+
+/** The same operations in steps. */
+export type InSteps<Ops> = {
+  [Name in keyof Ops]: Ops[Name] extends (...args: infer Args) => infer Value
+    ? (...args: Args) => Steps<Value>
+    : never;
+};
+
+/** What an operation has beside its statements. */
+export type Transaction = {
+  /** Wakes the topic's listeners after the commit; forgotten when the operation is undone. */
+  wake(topic: Topic): void;
+  /** A named point at which a fault test may end the process. */
+  crashPoint(name: string): void;
+};
