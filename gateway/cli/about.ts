@@ -7,7 +7,7 @@ import type { Command } from './command.ts';
 import { completionScript } from './completion.ts';
 import { shownSettings } from './settings/apply.ts';
 
-/** `every`: the whole table, this part included, once it is there. */
+/** `every` returns the whole table, including this section, after it is built. */
 export function about(
   every: () => readonly Command[],
   flagsOf: (command: Command) => readonly { flags: string }[],
@@ -15,10 +15,10 @@ export function about(
   return [
     {
       usage: 'config',
-      says: 'show every setting, its value, and where that came from; secrets are masked',
+      description: 'show every setting with its value and source; secrets are masked',
       example: 'tabern config --config tabern.json',
       kind: 'settings',
-      flags: [{ flags: '--json', says: 'print JSON alone' }],
+      flags: [{ flags: '--json', description: 'print JSON alone' }],
       run: async (_, { json }) => {
         const shown = shownSettings(environment());
         const rows = shown.map(({ name, value, from }) => [name, value, from]);
@@ -29,7 +29,7 @@ export function about(
     },
     {
       usage: 'version',
-      says: 'print the version',
+      description: 'print the version',
       example: 'tabern version',
       kind: 'local',
       run: async () => {
@@ -39,7 +39,7 @@ export function about(
     },
     {
       usage: 'completion <shell>',
-      says: 'print a script that completes commands in bash, zsh or fish',
+      description: 'print a shell completion script for bash, zsh or fish',
       example: 'eval "$(tabern completion bash)"',
       kind: 'local',
       run: async ([shell = '']) => {

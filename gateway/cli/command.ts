@@ -1,33 +1,35 @@
-/** What a command is: an entry of the table that the parser, its help and README.md come from. */
+/**
+ * The command type: an entry of the table from which the parser, its help and README.md are built.
+ */
 
-/** The options as given, by their names in lower camel case. */
+/** Parsed options, by their names in lower camel case. */
 export type Given = Readonly<Record<string, string | boolean | undefined>>;
 
 export type Flag = {
-  /** As commander takes it: `--params <json>`, `-f, --follow`. */
+  /** In commander's syntax: `--params <json>`, `-f, --follow`. */
   flags: string;
-  says: string;
+  description: string;
   default?: string;
 };
 
 export type Command = {
   /**
-   * As it is typed, behind `tabern`: words, then <needed> and [optional] arguments, the last of
-   * which may be <many...>.
+   * Command line behind `tabern`: words, then <required> and [optional] arguments; the last may be
+   * <variadic...>.
    */
   usage: string;
-  /** What it does: a line without a full stop. */
-  says: string;
-  /** A line to copy. */
+  /** One line without a full stop. */
+  description: string;
+  /** An example to copy. */
   example: string;
   /**
-   * What it talks to, which decides the options that it has beside its own: `role` is a part of
-   * the service, `project` calls the service with an API key, `operator` works on core's data
-   * directory, `settings` reads them all, `local` needs none.
+   * Target of the command; it determines the common options: `role` runs a role of the service,
+   * `project` calls the service with an API key, `operator` uses core's data directory, `settings`
+   * reads all settings, `local` needs none.
    */
   kind: 'role' | 'project' | 'operator' | 'settings' | 'local';
   flags?: readonly Flag[];
-  /** Gives the exit code. Its module is loaded here and not before. */
+  /** Returns the exit code. The module of the command is loaded only here. */
   run(words: readonly string[], given: Given): Promise<number>;
 };
 

@@ -1,13 +1,15 @@
-/** `tabern completion SHELL`: the table as a script that completes words and flags in a shell. */
+/**
+ * `tabern completion SHELL`: prints a script that completes words and flags of the command table.
+ */
 import { ConfigError } from '../../proto/common/env.ts';
 import type { Command } from './command.ts';
 
-/** What may follow each start of a line: `keys` -> create, list, revoke. */
+/** Words that may follow each prefix of a command line: `keys` -> create, list, revoke. */
 type Tree = ReadonlyMap<string, readonly string[]>;
 
 const SHELLS = { bash, zsh, fish } as const;
 
-/** `flagsOf` gives all that a command has. Throws ConfigError for a shell that we do not know. */
+/** `flagsOf` returns all flags of a command. Throws ConfigError for an unsupported shell. */
 export function completionScript(
   shell: string,
   commands: readonly Command[],
@@ -45,7 +47,7 @@ function cases(tree: Tree): string {
     .join('\n');
 }
 
-/** The longest start of the line that is known; its words are offered. */
+/** Finds the longest known prefix of the command line and offers its words. */
 const FIND = `  local start='' word offers
   for word in "\${typed[@]}"; do
     case "$word" in -*) continue;; esac
@@ -72,7 +74,7 @@ complete -o default -F _tabern tabern
 `;
 }
 
-/** zsh runs what bash does. */
+/** zsh runs the bash script. */
 function zsh(tree: Tree): string {
   const load = 'autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit';
   return `# eval "$(tabern completion zsh)"\n${load}\n${bash(tree).replace(/^.*\n/, '')}`;

@@ -1,4 +1,4 @@
-/** The options of a command: its own, and those that all of its kind have. */
+/** The options of a command: its own, and those shared by all commands of its kind. */
 import { SETTINGS } from '../../proto/common/settings/table.ts';
 import { described, type Role, type Row } from '../../proto/common/settings/types.ts';
 import type { Command, Flag } from './command.ts';
@@ -6,25 +6,31 @@ import { wordOf } from './settings/apply.ts';
 
 const CONFIG: Flag = {
   flags: '--config <file>',
-  says: 'a settings file: JSON; TABERN_CONFIG when absent',
+  description: 'path of a settings file (JSON); default TABERN_CONFIG',
 };
 
-/** Of a command that calls the service. */
+/** Options of commands that call the service. */
 const OF_PROJECT: readonly Flag[] = [
   {
     flags: '--base-url <url>',
-    says: 'where tabern is; TABERN_BASE_URL, or http://127.0.0.1:4747',
+    description: 'URL of the service; default TABERN_BASE_URL, or http://127.0.0.1:4747',
   },
-  { flags: '--api-key <key>', says: 'your API key; TABERN_API_KEY when absent' },
-  { flags: '--json', says: 'print JSON alone' },
+  { flags: '--api-key <key>', description: 'API key; default TABERN_API_KEY' },
+  { flags: '--json', description: 'print JSON alone' },
   CONFIG,
 ];
 
-/** Of a command that works on a data directory. */
+/** Options of commands that use a data directory. */
 const OF_OPERATOR: readonly Flag[] = [
-  { flags: '--data <directory>', says: 'the data directory; TABERN_DATA, or ./tabern_data' },
-  { flags: '--core <address>', says: "core's address; TABERN_CORE, or the socket in --data" },
-  { flags: '--json', says: 'print JSON alone' },
+  {
+    flags: '--data <directory>',
+    description: 'data directory; default TABERN_DATA, or ./tabern_data',
+  },
+  {
+    flags: '--core <address>',
+    description: 'address of core; default TABERN_CORE, or the socket in --data',
+  },
+  { flags: '--json', description: 'print JSON alone' },
   CONFIG,
 ];
 
@@ -43,18 +49,18 @@ export function flagsOf(command: Command): readonly Flag[] {
   }
 }
 
-/** The settings that are flags of the command. */
+/** Settings that are flags of the command. */
 export function settingsOf(command: Command): readonly Row[] {
   const own = rolesOf(command);
   return SETTINGS.filter(({ roles, isSecret, name }) => {
     if (isSecret || name === 'CONFIG') return false;
     if (command.kind === 'settings') return true;
-    if (command.usage === 'serve' && name === 'CORE') return false; // it is its own core
+    if (command.usage === 'serve' && name === 'CORE') return false; // it runs core itself
     return roles.some((role) => own.includes(role));
   });
 }
 
-/** The parts of the service that the command runs. */
+/** The roles that the command runs. */
 export function rolesOf({ usage, kind }: Command): readonly Role[] {
   if (kind !== 'role') return [];
   return usage === 'serve' ? ['core', 'gateway', 'runner'] : [usage as Role];
@@ -65,6 +71,6 @@ function asFlag(row: Row): Flag {
   const otherwise = fallback === undefined ? '' : `, or ${fallback}`;
   return {
     flags: `${wordOf(name)} <value>`,
-    says: `${described(row)}; TABERN_${name}${otherwise}`,
+    description: `${described(row)}; TABERN_${name}${otherwise}`,
   };
 }

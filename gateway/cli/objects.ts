@@ -1,4 +1,4 @@
-/** Commands for what a project has: sessions, contexts, webhooks. */
+/** Commands for a project's resources: sessions, contexts, webhooks. */
 import type { Command, Flag } from './command.ts';
 
 type Action = import('../../runner/cli/objects.ts').Action;
@@ -7,59 +7,61 @@ const ID = '0198c0de-0000-7000-8000-000000000000';
 
 const SESSIONS: readonly Command[] = [
   object('sessions list', '', {
-    says: 'list sessions, newest first',
+    description: 'list sessions, newest first',
     example: 'tabern sessions list --status RUNNING',
-    flags: [{ flags: '--status <status>', says: 'only these, such as RUNNING' }],
+    flags: [
+      { flags: '--status <status>', description: 'only sessions in this status, such as RUNNING' },
+    ],
   }),
   object('sessions get', '<session-id>', {
-    says: 'show a session',
+    description: 'show a session',
     example: `tabern sessions get ${ID}`,
   }),
   object('sessions create', '', {
-    says: 'start a session; prints its id and its connectUrl',
+    description: 'start a session; prints its id and its connectUrl',
     example: 'tabern sessions create --keep-alive --timeout 3600',
     flags: [
-      { flags: '--timeout <seconds>', says: 'how long it lives, 60 to 21600' },
-      { flags: '--keep-alive', says: 'it goes on when its last client has left' },
-      { flags: '--context <context-id>', says: 'what it starts from' },
-      { flags: '--persist', says: 'and is saved to at its end' },
-      { flags: '--body <json>', says: 'whatever else the API takes' },
+      { flags: '--timeout <seconds>', description: 'timeout of the session, 60 to 21600' },
+      { flags: '--keep-alive', description: 'keep running while no client is connected' },
+      { flags: '--context <context-id>', description: 'context to load' },
+      { flags: '--persist', description: 'save the context when the session ends' },
+      { flags: '--body <json>', description: 'further fields of the request' },
     ],
   }),
   object('sessions release', '<session-id>', {
-    says: 'end a session',
+    description: 'end a session',
     example: `tabern sessions release ${ID}`,
   }),
   object('sessions logs', '<session-id>', {
-    says: 'print the protocol log of a session',
+    description: 'print the protocol log of a session',
     example: `tabern sessions logs ${ID} --json`,
   }),
   object('sessions debug', '<session-id>', {
-    says: 'print the address of the live view of a session',
+    description: 'print the live view URL of a session',
     example: `tabern sessions debug ${ID}`,
   }),
 ];
 
 const CONTEXTS: readonly Command[] = [
   object('contexts list', '', {
-    says: 'list contexts, newest first',
+    description: 'list contexts, newest first',
     example: 'tabern contexts list',
   }),
   object('contexts get', '<context-id>', {
-    says: 'show a context',
+    description: 'show a context',
     example: `tabern contexts get ${ID}`,
   }),
   object('contexts create', '[name]', {
-    says: 'make a context; prints its id',
+    description: 'create a context; prints its id',
     example: 'tabern contexts create shop',
   }),
   object('contexts delete', '<context-id>', {
-    says: 'delete a context with what it holds',
+    description: 'delete a context and its content',
     example: `tabern contexts delete ${ID}`,
   }),
   {
     usage: 'contexts upload <context-id> <directory>',
-    says: 'encrypt a user-data directory and make it what the context holds',
+    description: 'encrypt a user-data directory and upload it as the content of a context',
     example: `tabern contexts upload ${ID} ./profile`,
     kind: 'project',
     run: async ([id = '', directory = ''], given) =>
@@ -67,7 +69,7 @@ const CONTEXTS: readonly Command[] = [
   },
   {
     usage: 'contexts download <context-id> <directory>',
-    says: 'keep what the context holds, encrypted as it is, as a file in the directory',
+    description: 'download the encrypted content of a context into a directory',
     example: `tabern contexts download ${ID} .`,
     kind: 'project',
     run: async ([id = '', directory = ''], given) =>
@@ -76,41 +78,48 @@ const CONTEXTS: readonly Command[] = [
 ];
 
 const WEBHOOKS: readonly Command[] = [
-  object('webhooks list', '', { says: 'list webhooks', example: 'tabern webhooks list' }),
+  object('webhooks list', '', { description: 'list webhooks', example: 'tabern webhooks list' }),
   object('webhooks create', '<endpoint>', {
-    says: 'make a webhook; prints its id, and its secret this once',
+    description: 'create a webhook; prints its id, and its secret once',
     example:
       'tabern webhooks create https://example.com/hook --events functions.invocations.completed',
-    flags: [{ flags: '--events <types>', says: 'event types, separated by commas' }],
+    flags: [{ flags: '--events <types>', description: 'event types, comma-separated' }],
   }),
   object('webhooks get', '<webhook-id>', {
-    says: 'show a webhook',
+    description: 'show a webhook',
     example: `tabern webhooks get ${ID}`,
   }),
   object('webhooks delete', '<webhook-id>', {
-    says: 'delete a webhook; what waits is cancelled',
+    description: 'delete a webhook; pending deliveries are cancelled',
     example: `tabern webhooks delete ${ID}`,
   }),
   object('webhooks rotate', '<webhook-id>', {
-    says: 'make a new secret; prints it this once',
+    description: 'create a new secret; prints it once',
     example: `tabern webhooks rotate ${ID}`,
-    flags: [{ flags: '--revoke', says: 'the old ones end at once, not after a day' }],
+    flags: [
+      { flags: '--revoke', description: 'revoke the old secrets at once instead of after a day' },
+    ],
   }),
   object('webhooks enable', '<webhook-id>', {
-    says: 'let a webhook that was disabled receive again',
+    description: 'enable a disabled webhook',
     example: `tabern webhooks enable ${ID}`,
   }),
   object('webhooks test', '<webhook-id>', {
-    says: 'send a test event',
+    description: 'send a test event',
     example: `tabern webhooks test ${ID}`,
   }),
   object('webhooks deliveries', '<webhook-id>', {
-    says: 'list what was sent, or is to be, newest first',
+    description: 'list the deliveries of a webhook, newest first',
     example: `tabern webhooks deliveries ${ID} --status EXHAUSTED`,
-    flags: [{ flags: '--status <status>', says: 'only these, such as EXHAUSTED' }],
+    flags: [
+      {
+        flags: '--status <status>',
+        description: 'only deliveries in this status, such as EXHAUSTED',
+      },
+    ],
   }),
   object('webhooks redeliver', '<webhook-id> <event-id>', {
-    says: 'send an event again',
+    description: 'send a delivery again',
     example: `tabern webhooks redeliver ${ID} ${ID}`,
   }),
 ];
@@ -120,7 +129,7 @@ export const OBJECTS: readonly Command[] = [...SESSIONS, ...CONTEXTS, ...WEBHOOK
 function object(
   action: Action,
   words: string,
-  more: { says: string; example: string; flags?: readonly Flag[] },
+  more: { description: string; example: string; flags?: readonly Flag[] },
 ): Command {
   return {
     usage: `${action} ${words}`.trim(),

@@ -1,40 +1,45 @@
-/** Commands for who operates the service, on the machine of its data directory. */
+/** Commands for the operator, on the machine of the data directory. */
 import { environment } from '../config.ts';
 import type { Command, Flag } from './command.ts';
 
 const LIMITS: readonly Flag[] = [
-  { flags: '--sessions <count>', says: 'sessions at once, without those of invocations' },
-  { flags: '--invocations <count>', says: 'invocations that run at once' },
-  { flags: '--queue <count>', says: 'invocations, and builds, that may wait' },
-  { flags: '--contexts <count>', says: 'contexts' },
-  { flags: '--context-mib <count>', says: 'MiB that contexts hold' },
-  { flags: '--download-mib <count>', says: 'MiB of files that pages downloaded' },
-  { flags: '--recording-mib <count>', says: 'MiB of recordings' },
-  { flags: '--upload-mib <count>', says: 'MiB of archives, bundles and extensions' },
-  { flags: '--log-mib <count>', says: 'MiB of protocol logs and results' },
+  {
+    flags: '--sessions <count>',
+    description: 'concurrent sessions, without sessions of invocations',
+  },
+  { flags: '--invocations <count>', description: 'concurrent invocations' },
+  { flags: '--queue <count>', description: 'pending invocations and builds' },
+  { flags: '--contexts <count>', description: 'contexts' },
+  { flags: '--context-mib <count>', description: 'MiB of contexts' },
+  { flags: '--download-mib <count>', description: 'MiB of files that pages downloaded' },
+  { flags: '--recording-mib <count>', description: 'MiB of recordings' },
+  { flags: '--upload-mib <count>', description: 'MiB of archives, bundles and extensions' },
+  { flags: '--log-mib <count>', description: 'MiB of protocol logs and results' },
 ];
 
 const KEYS: readonly Command[] = [
   {
     usage: 'keys create <project>',
-    says: 'make an API key of a project, by its id or name; it is shown only now',
+    description: 'create an API key of a project (id or name); it is shown once',
     example: 'tabern keys create default --name ci',
     kind: 'operator',
-    flags: [{ flags: '--name <name>', says: 'what lists call it' }],
+    flags: [{ flags: '--name <name>', description: 'label of the key in lists' }],
     run: async ([project = ''], given) =>
       (await import('./operator/keys.ts')).createKey(project, given, environment()),
   },
   {
     usage: 'keys list',
-    says: 'list API keys: their public parts, last use, and whether they are good',
+    description: 'list API keys with their public part, last use and revocation',
     example: 'tabern keys list --project default',
     kind: 'operator',
-    flags: [{ flags: '--project <project>', says: 'of this project alone, by its id or name' }],
+    flags: [
+      { flags: '--project <project>', description: 'only keys of this project (id or name)' },
+    ],
     run: async (_, given) => (await import('./operator/keys.ts')).listKeys(given, environment()),
   },
   {
     usage: 'keys revoke <key-id>',
-    says: 'end an API key, and close what it opened',
+    description: 'revoke an API key and close its connections',
     example: 'tabern keys revoke k3v9x0ab',
     kind: 'operator',
     run: async ([id = ''], given) =>
@@ -45,7 +50,7 @@ const KEYS: readonly Command[] = [
 const PROJECTS: readonly Command[] = [
   {
     usage: 'projects create <name>',
-    says: 'make a project',
+    description: 'create a project',
     example: 'tabern projects create shop --sessions 10',
     kind: 'operator',
     flags: LIMITS,
@@ -54,7 +59,7 @@ const PROJECTS: readonly Command[] = [
   },
   {
     usage: 'projects list',
-    says: 'list projects, with what they have of what they may',
+    description: 'list projects with their usage and limits',
     example: 'tabern projects list --json',
     kind: 'operator',
     run: async (_, given) =>
@@ -62,7 +67,7 @@ const PROJECTS: readonly Command[] = [
   },
   {
     usage: 'projects limits <project>',
-    says: 'show the limits of a project, by its id or name, and set those that are given',
+    description: 'show the limits of a project (id or name) and set the given ones',
     example: 'tabern projects limits shop --sessions 10 --invocations 5 --queue 100',
     kind: 'operator',
     flags: LIMITS,
@@ -71,7 +76,7 @@ const PROJECTS: readonly Command[] = [
   },
   {
     usage: 'projects usage <project>',
-    says: 'show what a project has used',
+    description: 'show the usage of a project',
     example: 'tabern projects usage shop',
     kind: 'operator',
     run: async ([project = ''], given) =>
@@ -82,11 +87,14 @@ const PROJECTS: readonly Command[] = [
 const DATA: readonly Command[] = [
   {
     usage: 'backup <file>',
-    says: 'copy all that is stored into one tar, while the service runs or not',
+    description: 'back up all stored data into one tar, while the service runs or not',
     example: 'tabern backup /backups/tabern-$(date +%F).tar.zst',
     kind: 'operator',
     flags: [
-      { flags: '--with-keys', says: 'the master key too: who has the file can read every secret' },
+      {
+        flags: '--with-keys',
+        description: 'include the master key: a reader of the file can decrypt every secret',
+      },
     ],
     run: async ([file = ''], given) => {
       const { offlineBackup: offline } = await import('../../core/maintenance/backup/offline.ts');
@@ -96,10 +104,15 @@ const DATA: readonly Command[] = [
   },
   {
     usage: 'restore <file>',
-    says: 'make a data directory from a backup, where there is none yet',
+    description: 'restore a backup into a new data directory',
     example: 'tabern restore tabern.tar.zst --data /srv/tabern --master-key master.key',
     kind: 'operator',
-    flags: [{ flags: '--master-key <path>', says: 'the key of that data directory, kept apart' }],
+    flags: [
+      {
+        flags: '--master-key <path>',
+        description: 'master key of the backed-up data directory, if not in the backup',
+      },
+    ],
     run: async ([file = ''], given) => {
       const { restoreBackup } = await import('../../core/maintenance/backup/restore.ts');
       const { restore } = await import('./operator/restore.ts');
@@ -111,10 +124,10 @@ const DATA: readonly Command[] = [
 const DOCTOR: readonly Command[] = [
   {
     usage: 'doctor',
-    says: 'check whether this machine, with these settings, is fit to serve',
+    description: 'check the machine, the settings and the stored data',
     example: 'tabern doctor --data /srv/tabern',
     kind: 'operator',
-    flags: [{ flags: '--deep', says: 'read every stored file and compare it with its hash' }],
+    flags: [{ flags: '--deep', description: 'verify the hash of every stored file' }],
     run: async (_, given) => {
       const { checkData } = await import('../../core/maintenance/doctor.ts');
       const { checkMachine } = await import('../../runner/machine/doctor.ts');

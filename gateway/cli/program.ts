@@ -15,7 +15,7 @@ Exit codes:
   70 the storage failed  75 another tabern runs on the data directory
   78 the machine lacks something, such as a sandbox or a Chrome`;
 
-/** Runs the command that the words name; gives its exit code. Throws what the command throws. */
+/** Runs the command of these words and returns its exit code. Throws what the command throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   let code = 0;
   const program = parser((ended) => {
@@ -25,12 +25,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   return code;
 }
 
-/** `over` is told the exit code of the command that ran. */
+/** `over` receives the exit code of the command. */
 export function parser(over: (code: number) => void): Parser {
   const program = new Parser('tabern')
     .description('Remote browser sessions, published functions and signed webhooks.')
     .version(version(), '-v, --version')
-    .showHelpAfterError('`--help` behind a command shows how to call it')
+    .showHelpAfterError('see `--help` of the command for its usage')
     .exitOverride()
     .addHelpText('after', `${exampleOf('tabern serve --port 8080')}\n${EXIT_CODES}`);
   const groups = new Map<string, Parser>();
@@ -46,15 +46,18 @@ export function parser(over: (code: number) => void): Parser {
 
 type Groups = { program: Parser; groups: Map<string, Parser>; heading: string };
 
-/** The parser of all words but the last; its first command is its example. */
+/**
+ * A command group: the parser of all words but the last. The example of its first command is its
+ * own.
+ */
 function groupOf({ usage, example }: Command, { program, groups, heading }: Groups): Parser {
   const words = wordsOf(usage).slice(0, -1);
   const name = words.join(' ');
   if (name === '') return program;
   const known = groups.get(name);
   if (known) return known;
-  const { says = '', alias } = GROUPS[name] ?? {};
-  const group = program.command(name).description(says).helpGroup(heading);
+  const { description = '', alias } = GROUPS[name] ?? {};
+  const group = program.command(name).description(description).helpGroup(heading);
   group.addHelpText('after', exampleOf(example));
   if (alias !== undefined) group.alias(alias);
   groups.set(name, group);
@@ -64,8 +67,8 @@ function groupOf({ usage, example }: Command, { program, groups, heading }: Grou
 function added(parent: Parser, command: Command, over: (code: number) => void): Parser {
   const words = wordsOf(command.usage);
   const own = command.usage.split(' ').slice(words.length - 1);
-  const made = parent.command(own.join(' ')).description(command.says);
-  for (const flag of flagsOf(command)) made.option(flag.flags, flag.says, flag.default);
+  const made = parent.command(own.join(' ')).description(command.description);
+  for (const flag of flagsOf(command)) made.option(flag.flags, flag.description, flag.default);
   made.addHelpText('after', exampleOf(command.example));
   made.action(async () => {
     const env = environment();

@@ -1,16 +1,18 @@
-/** The command table and the settings as parts of README.md, between their marks. */
+/** The command table and the settings as sections of README.md, between their marks. */
 import { SETTINGS } from '../../proto/common/settings/table.ts';
 import { described } from '../../proto/common/settings/types.ts';
 import { SECTIONS } from './table.ts';
 
-/** The text with both parts as they are now. Throws when a mark is missing. */
+/** Returns the text with both sections updated. Throws when a mark is missing. */
 export function withReference(readme: string): string {
   return between(between(readme, 'commands', commands()), 'options', options());
 }
 
 function commands(): string {
   return SECTIONS.map(({ heading, commands }) => {
-    const rows = commands.map(({ usage, says }) => `| \`tabern ${cell(usage)}\` | ${cell(says)} |`);
+    const rows = commands.map(
+      ({ usage, description }) => `| \`tabern ${cell(usage)}\` | ${cell(description)} |`,
+    );
     return [`| ${heading.replace(':', '')} | |`, '| --- | --- |', ...rows].join('\n');
   }).join('\n\n');
 }
@@ -25,7 +27,7 @@ function options(): string {
   return ['| option | default | what it is |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** A bar would end the cell; what stands in angle brackets would be HTML. */
+/** Escapes bars, which end a table cell, and angle brackets, which Markdown reads as HTML. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replace(/(?:unix:)?<data>[^;,\s]*/g, '`$&`');
 }

@@ -1,4 +1,4 @@
-/** The command table: every command there is, in the order in which help lists them. */
+/** The command table: all commands, in the order of the help. */
 import { about } from './about.ts';
 import type { Command, Section } from './command.ts';
 import { flagsOf } from './flags.ts';
@@ -9,7 +9,7 @@ import { ROLES } from './roles/roles.ts';
 
 const TRY: Command = {
   usage: 'try [url]',
-  says: 'open a page in a session; prints its title and a live view to watch',
+  description: 'open a page in a session; prints its title and a live view link',
   example: 'tabern try https://example.org/',
   kind: 'project',
   run: async ([url], given) => (await import('../../runner/cli/try.ts')).run(url, given),
@@ -18,7 +18,7 @@ const TRY: Command = {
 export const SECTIONS: readonly Section[] = [
   { heading: 'Run the service:', commands: [...ROLES, TRY] },
   { heading: 'Write functions:', commands: FUNCTIONS },
-  { heading: 'Look after a project:', commands: OBJECTS },
+  { heading: 'Manage a project:', commands: OBJECTS },
   { heading: 'Operate the service:', commands: OPERATE },
   { heading: 'About:', commands: about(everyCommand, flagsOf) },
 ];
@@ -27,11 +27,13 @@ export function everyCommand(): readonly Command[] {
   return SECTIONS.flatMap(({ commands }) => commands);
 }
 
-/** What a first word with others behind it is about, and what else it may be called. */
-export const GROUPS: Readonly<Record<string, { says: string; alias?: string }>> = {
-  sessions: { says: 'list, show, create, release, logs, debug' },
-  contexts: { says: 'list, show, create, delete, upload, download', alias: 'context' },
-  webhooks: { says: 'list, create, show, delete, rotate, enable, test, deliveries, redeliver' },
-  keys: { says: 'create, list and revoke API keys' },
-  projects: { says: 'create, list, limits, usage' },
+/** Descriptions and aliases of command groups, by their first word. */
+export const GROUPS: Readonly<Record<string, { description: string; alias?: string }>> = {
+  sessions: { description: 'list, show, create, release, logs, debug' },
+  contexts: { description: 'list, show, create, delete, upload, download', alias: 'context' },
+  webhooks: {
+    description: 'list, create, show, delete, rotate, enable, test, deliveries, redeliver',
+  },
+  keys: { description: 'create, list and revoke API keys' },
+  projects: { description: 'create, list, limits, usage' },
 };

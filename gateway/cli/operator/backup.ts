@@ -1,6 +1,7 @@
 /**
- * `tabern backup FILE`: all that is stored, as one tar. A core that runs makes it; where none runs,
- * the data directory is read as it lies. The file has its name only once it is whole and on disk.
+ * `tabern backup FILE`: all stored data as one tar. A running core creates it; without one, the
+ * data directory is read directly. The backup is written to a temporary file and renamed when
+ * complete and synced.
  */
 import { randomUUID } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
@@ -16,7 +17,7 @@ import type { Given } from '../command.ts';
 import { isUnreachable, placeOf, withCore } from './core-client.ts';
 import { openProgress, print, say } from './terminal.ts';
 
-/** Ours: a day is enough for any disk. */
+/** Long enough for any disk. */
 const TIMEOUT_MS = 86_400_000;
 
 type Part = { totalBytes: number; missing: string[] } | Buffer;
@@ -50,11 +51,11 @@ export async function backup(
       signal.throwIfAborted();
       if (!isUnreachable(error)) throw error;
       if (hasBegun) {
-        throw new Exit(EXIT.port, 'the service ended before the backup: take it again', error);
+        throw new Exit(EXIT.port, 'the service stopped during the backup: retry', error);
       }
-      // A core elsewhere has another data directory, and its backup was asked for.
+      // A core at another address has another data directory, and its backup was requested.
       if (address !== `unix:${dataDir}/core.sock` || !existsSync(dataDir)) throw error;
-      say(`no core runs on ${dataDir}: reading it as it lies`);
+      say(`no core runs on ${dataDir}: reading the directory itself`);
       return write(offline(dataDir, { withMasterKey, signal }), target);
     });
     signal.throwIfAborted();
@@ -63,7 +64,7 @@ export async function backup(
     report({ path, bytes, missing, withMasterKey }, given);
     return missing.length === 0 ? 0 : EXIT.failed;
   } catch (error) {
-    signal.throwIfAborted(); // whatever that broke
+    signal.throwIfAborted(); // the result of the failed step is not needed
     throw error;
   } finally {
     await rm(aside, { force: true });
@@ -76,13 +77,13 @@ async function* ofCore(
 ): AsyncGenerator<Part> {
   for await (const { part } of parts) {
     begun();
-    if (part) yield part.value as Part; // as the contract has it: the start, then chunks
+    if (part) yield part.value as Part; // as in the contract: the start, then chunks
   }
 }
 
 type Target = { aside: string; isPacked: boolean; signal: AbortSignal };
 
-/** Ends its source, too, before it resolves or rejects. */
+/** Also ends its source before it resolves or rejects. */
 async function write(parts: AsyncGenerator<Part>, target: Target) {
   try {
     return await writeAll(parts, target);
@@ -131,10 +132,12 @@ function report(
   given: Given,
 ): void {
   for (const id of done.missing) {
-    say(`warning: the file of blob ${id} is not there, or not whole; what needs it fails`);
+    say(`warning: the file of blob ${id} is missing or incomplete; requests for it fail`);
   }
   if (!done.withMasterKey) {
-    say('the master key is not in it: keep <data>/keys/master.key elsewhere, or use --with-keys');
+    say(
+      'the master key is not included: store <data>/keys/master.key separately, or use --with-keys',
+    );
   }
   print(given['json'] === true ? JSON.stringify(done) : done.path);
 }

@@ -1,6 +1,6 @@
 /**
- * Core as its operator calls it: over its socket, with the operator's token. Both lie in the data
- * directory, so whoever can read that is the operator; elsewhere they are options.
+ * The operator's client of core, over its socket and with the operator token. Both are in the data
+ * directory, so read access to it makes a user the operator; for a core elsewhere both are options.
  */
 import { join, resolve } from 'node:path';
 import { readToken } from '../../../proto/common/durable.ts';
@@ -17,7 +17,7 @@ export type OperatedCore = { operators: Clients['operators']; call: CallOptions 
 
 export type Place = { dataDir: string; address: string };
 
-/** An option wins over its variable. */
+/** An option takes precedence over its variable. */
 export function placeOf(given: Given, env: Env): Place {
   const { data, core } = given;
   const dataDir = typeof data === 'string' ? resolve(data) : readSetting(env, 'DATA');
@@ -25,7 +25,7 @@ export function placeOf(given: Given, env: Env): Place {
   return { dataDir, address: coreAddress({ data: dataDir, core: address }) };
 }
 
-/** Throws Exit with what to do when core cannot be reached, or refuses. */
+/** Throws an Exit with advice when core is unreachable or refuses. */
 export async function withCore<T>(
   given: Given,
   env: Env,
@@ -57,10 +57,10 @@ function tokenOf({ dataDir }: Place, env: Env): string {
     if (cause instanceof ConfigError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EACCES') {
-      const why = `you may not read ${path}: run this as the user of the service`;
+      const why = `cannot read ${path}: run this command as the user of the service`;
       throw new Exit(EXIT.config, why, cause);
     }
-    const why = `there is no ${path}: name the data directory by --data, or start the service once`;
+    const why = `${path} does not exist: set --data to the data directory, or start the service once`;
     throw new Exit(EXIT.port, why, cause);
   }
 }
@@ -71,7 +71,7 @@ function exitOf(fault: Fault, { address }: Place): Exit {
     case 'DEADLINE':
       return new Exit(
         EXIT.port,
-        `core cannot be reached at ${address}: is the service running? --data and --core say where`,
+        `core cannot be reached at ${address}: is the service running? Check --data and --core`,
         fault,
       );
     case 'API_KEY_INVALID':

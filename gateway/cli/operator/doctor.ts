@@ -1,6 +1,6 @@
 /**
- * `tabern doctor`: is this machine, with these settings, fit to serve? A line for each check, with
- * what to do; the exit code is 1 when one of them fails.
+ * `tabern doctor`: checks the machine, the settings and the stored data. Prints one line per check,
+ * with a fix where there is one; the exit code is 1 when a check fails.
  */
 import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,14 +22,14 @@ import { print } from './terminal.ts';
 type Look = (env: Env, options: { isDeep: boolean }) => AsyncIterable<Finding>;
 
 const MIB = 1 << 20;
-/** In bytes. Ours: an upload is kept there while it arrives. */
+/** In bytes: uploads are stored there while they arrive. */
 const TEMP_MIN_BYTES = 512 * MIB;
 const HEALTH_TIMEOUT_MS = 5_000;
-/** Ours: those that are renewed by a machine are so a month before. */
+/** Automatic renewal usually replaces a certificate a month before it expires. */
 const RENEW_WITHIN_MS = 14 * 86_400_000;
 const WIDTH = 11;
 
-/** Core's part, the runner's, and the gateway's own. */
+/** The checks of core, of the runner and of the gateway. */
 export async function doctor(
   given: Given,
   { env, checkData, checkMachine }: { env: Env; checkData: Look; checkMachine: Look },
@@ -61,7 +61,7 @@ async function* checkGateway(env: Env): AsyncGenerator<Finding> {
     config = gatewayConfig(env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    yield fail('settings', error.message, '`tabern config` shows what is set, and where');
+    yield fail('settings', error.message, '`tabern config` shows every setting and its source');
     return;
   }
   yield await port(config);
@@ -84,11 +84,11 @@ async function port(config: GatewayConfig): Promise<Finding> {
       return fail('port', `cannot listen on ${place} (${code})`, 'set TABERN_HOST and TABERN_PORT');
     }
     if (await isTabern(config)) return ok('port', `${place} is served by tabern`);
-    return fail('port', `${place} is in use`, 'stop what uses it, or set TABERN_PORT');
+    return fail('port', `${place} is in use`, 'stop the process that uses it, or set TABERN_PORT');
   }
 }
 
-/** Whether who listens there answers as we do. Our own certificate may name another host. */
+/** Whether the server at this address is tabern. Our own certificate may be for another host. */
 async function isTabern({ host, port, tls }: GatewayConfig): Promise<boolean> {
   const hostname = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   const signal = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
@@ -99,19 +99,19 @@ async function isTabern({ host, port, tls }: GatewayConfig): Promise<boolean> {
     const { status } = (await json(response)) as { status?: unknown };
     return status === 'ok';
   } catch {
-    return false; // whatever it is, it does not answer as we do
+    return false; // any failure: not tabern
   } finally {
     call.destroy();
   }
 }
 
-/** Of the certificate that HTTP is served with. `at`: now. */
+/** Checks the certificate of HTTP. `at`: now. */
 export function certificate(certFile: string, at: number): Finding {
   const fix = `renew ${certFile}, then \`kill -HUP\` the service`;
   try {
     const { validTo } = new X509Certificate(readFileSync(certFile));
     const leftMs = Date.parse(validTo) - at;
-    const says = `good until ${new Date(validTo).toISOString().slice(0, 10)}`;
+    const says = `valid until ${new Date(validTo).toISOString().slice(0, 10)}`;
     if (leftMs <= 0) return fail('tls', `no longer ${says}`, fix);
     return leftMs < RENEW_WITHIN_MS ? warn('tls', says, fix) : ok('tls', says);
   } catch (error) {
@@ -122,7 +122,7 @@ export function certificate(certFile: string, at: number): Finding {
 async function temp(): Promise<Finding> {
   const place = tmpdir();
   const path = join(place, `tabern-doctor-${randomUUID()}`);
-  const fix = 'set TMPDIR to a directory that this user may write, with room in it';
+  const fix = 'set TMPDIR to a writable directory with free space';
   try {
     await writeFile(path, 'x', { flag: 'wx' });
     const { bavail, bsize } = await statfs(place);
@@ -131,6 +131,6 @@ async function temp(): Promise<Finding> {
   } catch (error) {
     return fail('temp', `cannot write into ${place} (${(error as Error).message})`, fix);
   } finally {
-    await rm(path, { force: true }).catch(() => undefined); // where nothing could be written
+    await rm(path, { force: true }).catch(() => undefined); // when nothing could be written
   }
 }

@@ -1,4 +1,4 @@
-/** `tabern keys`: API keys, made, listed and revoked by the operator. */
+/** `tabern keys`: creates, lists and revokes API keys. */
 
 import type { Env } from '../../../proto/common/env.ts';
 import { columns } from '../../../proto/common/text-table.ts';
@@ -7,7 +7,7 @@ import type { Given } from '../command.ts';
 import { withCore } from './core-client.ts';
 import { print, say } from './terminal.ts';
 
-/** Prints the key alone on stdout, so that a script can keep it. */
+/** Prints only the key on stdout, for scripts. */
 export async function createKey(project: string, given: Given, env: Env): Promise<number> {
   const name = typeof given['name'] === 'string' ? given['name'] : '';
   const { key, apiKey } = await withCore(given, env, ({ operators, call }) =>
@@ -17,7 +17,7 @@ export async function createKey(project: string, given: Given, env: Env): Promis
     print(JSON.stringify({ key, ...shown(apiKey) }));
     return 0;
   }
-  say(`key ${apiKey?.id} of project ${project}; it is shown only now:`);
+  say(`key ${apiKey?.id} of project ${project}; it cannot be shown again:`);
   print(key);
   return 0;
 }
@@ -39,14 +39,14 @@ export async function listKeys(given: Given, env: Env): Promise<number> {
   return 0;
 }
 
-/** A whole key is taken for its public part, so that a leaked one can be pasted. */
+/** Accepts a whole key instead of its public part, so that a leaked key can be pasted. */
 export async function revokeKey(text: string, given: Given, env: Env): Promise<number> {
   const id = /^svc_([a-z0-9]{8})_/.exec(text)?.[1] ?? text;
   const { apiKey } = await withCore(given, env, ({ operators, call }) =>
     operators.revokeApiKey({ id }, call),
   );
   if (given['json'] === true) print(JSON.stringify(shown(apiKey)));
-  else say(`key ${id} is revoked; what it opened is closed`);
+  else say(`key ${id} is revoked; its connections are closed`);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-/** `tabern projects`: made, listed, limited and counted by the operator. */
+/** `tabern projects`: creates and lists projects, and shows their limits and usage. */
 
 import { ConfigError, type Env } from '../../../proto/common/env.ts';
 import { columns } from '../../../proto/common/text-table.ts';
@@ -23,7 +23,7 @@ export async function createProject(name: string, given: Given, env: Env): Promi
   if (given['json'] === true) print(JSON.stringify(shown(project)));
   else {
     print(project?.project?.id ?? '');
-    say(`project ${name} is made; \`tabern keys create ${name}\` makes a key for it`);
+    say(`project ${name} created; \`tabern keys create ${name}\` creates a key for it`);
   }
   return 0;
 }
@@ -43,7 +43,7 @@ export async function listProjects(given: Given, env: Env): Promise<number> {
   return 0;
 }
 
-/** Without an option it shows them. */
+/** Without an option, prints the limits. */
 export async function limitProject(project: string, given: Given, env: Env): Promise<number> {
   const limits = limitsOf(given);
   const isChange = Object.values(limits).some((value) => value !== undefined);
@@ -72,7 +72,7 @@ export async function usageOfProject(project: string, given: Given, env: Env): P
       'proxy MiB': (proxyBytes / MIB).toFixed(1),
       'sessions now': sessions,
       'invocations now': invocations,
-      'invocations that wait': queued,
+      'pending invocations': queued,
       contexts: `${storage?.contexts?.used} of ${storage?.contexts?.limit}`,
       'context MiB': mib(storage?.contextBytes),
       'download MiB': mib(storage?.downloadBytes),

@@ -1,4 +1,4 @@
-/** `tabern restore FILE`: a data directory from a backup, where there is none yet. */
+/** `tabern restore FILE`: restores a backup into a new data directory. */
 import { createReadStream, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export async function restore(
   const { dataDir } = placeOf(given, env);
   const masterKey = keyOf(given['masterKey']);
   const found = await stat(file).catch(() => undefined);
-  if (!found?.isFile()) throw new ConfigError(`there is no file ${file}`);
+  if (!found?.isFile()) throw new ConfigError(`the file ${file} does not exist`);
   const signal = endedBySignal('nothing was restored');
   const progress = openProgress('read', found.size);
   const read = async function* () {
@@ -45,24 +45,24 @@ export async function restore(
     print(JSON.stringify({ dataDir, createdAt, blobs, missing, hasMasterKey }));
   } else {
     print(dataDir);
-    say(`as of ${createdAt}; every byte of the backup is as it was`);
+    say(`restored the backup of ${createdAt}; all hashes match`);
   }
-  for (const id of missing) say(`warning: blob ${id} was not in the backup; what needs it fails`);
+  for (const id of missing) say(`warning: blob ${id} is not in the backup; requests for it fail`);
   if (!hasMasterKey) {
     say(
-      `put the master key at ${join(dataDir, 'keys', 'master.key')} before you start the service`,
+      `copy the master key to ${join(dataDir, 'keys', 'master.key')} before you start the service`,
     );
   }
   return 0;
 }
 
 async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  // an error of either is the stream's, where it is read
+  // an error of either is the stream's and is handled by its reader
   const stream = pipeline(Readable.from(bytes), createZstdDecompress(), () => undefined);
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (cause) {
-    throw new ConfigError('this is not a whole backup: it does not unpack', { cause });
+    throw new ConfigError('this is not a whole backup: it cannot be unpacked', { cause });
   }
 }
 

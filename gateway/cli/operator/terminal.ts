@@ -1,25 +1,25 @@
-/** What commands print: tables for people, JSON for programs, and how far long work is. */
+/** Output of commands: tables for people, JSON for programs, progress of long operations. */
 
-/** Of progress without a terminal: a line for each so much of it. Ours. */
+/** Without a terminal, one line of progress for this share of the work. */
 const SHARE = 0.1;
 const BAR_COLUMNS = 30;
-/** In milliseconds, between two pictures of a bar. */
+/** In milliseconds, between two updates of a progress bar. */
 const FRAME_MS = 100;
 const MIB = 1 << 20;
 
-/** One answer, on stdout. */
+/** Prints one result on stdout. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** For people, on stderr. */
+/** Prints a message on stderr. */
 export function say(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
 export type Progress = { add(bytes: number): void; end(): void };
 
-/** A bar on a terminal, plain lines otherwise; both on stderr. */
+/** A progress bar on a terminal, plain lines otherwise; both on stderr. */
 export function openProgress(
   verb: string,
   totalBytes: number,

@@ -1,4 +1,6 @@
-/** What a service prints on stdout once it is ready: its address, and how to begin. */
+/**
+ * The message that a service prints on stdout when it is ready: its address and a first command.
+ */
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,12 +9,12 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 
 type First = { projectId: string; apiKey: string; isPreset: boolean };
 
-/** In milliseconds: between two looks at a start. Ours. */
+/** In milliseconds, between two checks of readiness. */
 const POLL_MS = 100;
 const CHECK_TIMEOUT_MS = 2_000;
 const LAUNCHER = fileURLToPath(new URL('../../tabern.js', import.meta.url));
 
-/** Settles when what GET /readyz looks at is well; false when `signal` aborts before. */
+/** Settles when all components of GET /readyz are healthy; false when `signal` aborts before. */
 export async function ready(
   { health }: Pick<Clients, 'health'>,
   { gatewayToken, signal }: { gatewayToken: string; signal: AbortSignal },
@@ -30,15 +32,15 @@ export async function ready(
   return false;
 }
 
-/** All that a person needs to begin, until the key was used; later the address alone. */
+/** A quickstart until the key was used; later the address only. */
 export function announce(address: string, first: First | undefined): void {
   if (first === undefined) {
     process.stdout.write(`${address}\n`);
     return;
   }
-  // a key that the operator chose is not printed
+  // a key that the operator configured is not printed
   const key = first.isPreset ? '$TABERN_API_KEY' : first.apiKey;
-  const note = first.isPreset ? 'the one you set' : 'shown until it is used: keep it';
+  const note = first.isPreset ? 'from your settings' : 'shown until it is used: keep it';
   const tryIt = `Try it:
 
   TABERN_API_KEY=${key} TABERN_BASE_URL=${address} ${command()} try
@@ -53,7 +55,7 @@ export function announce(address: string, first: First | undefined): void {
 ${address.startsWith('http') ? tryIt : ''}`);
 }
 
-/** How this program is called from here. */
+/** How this program is called from the current directory. */
 function command(): string {
   if (process.argv0 === 'tabern') return 'tabern'; // the single executable
   return existsSync(LAUNCHER) ? `node ${relative(process.cwd(), LAUNCHER)}` : 'npx tabern';

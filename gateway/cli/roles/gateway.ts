@@ -1,4 +1,4 @@
-/** `tabern gateway`: the gateway alone, in front of a core that it reaches over gRPC. */
+/** `tabern gateway`: runs the gateway only. It calls core over gRPC. */
 import type { Env } from '../../../proto/common/env.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
@@ -11,7 +11,8 @@ import { metricsOf, showMetrics } from '../../process/metrics.ts';
 import { gatewayTokenOf } from '../../process/token.ts';
 
 /**
- * Runs until asked to end; gives the exit code. Throws Exit or ConfigError when it cannot start.
+ * Runs until a shutdown signal; returns the exit code. Throws Exit or ConfigError when it cannot
+ * start.
  */
 export async function serveGateway(env: Env): Promise<number> {
   const asked = askedToEnd();

@@ -1,4 +1,4 @@
-/** Commands that run the service, or a part of it. */
+/** Commands that run the service or one of its roles. */
 import { giveBackAtRest } from '../../../proto/common/idle-gc.ts';
 import { environment } from '../../config.ts';
 import type { Command } from '../command.ts';
@@ -6,28 +6,28 @@ import type { Command } from '../command.ts';
 const PARTS: readonly Command[] = [
   {
     usage: 'serve',
-    says: 'run everything here',
+    description: 'run the whole service on this machine',
     example: 'tabern serve',
     kind: 'role',
     run: async () => (await import('./serve.ts')).serve(environment()),
   },
   {
     usage: 'core',
-    says: 'run core alone',
+    description: 'run core only',
     example: 'TABERN_DATA=/srv/tabern tabern core',
     kind: 'role',
     run: async () => (await import('./serve.ts')).serveCore(environment()),
   },
   {
     usage: 'gateway',
-    says: 'run the gateway alone',
+    description: 'run the gateway only',
     example: 'tabern gateway --core unix:/srv/tabern/core.sock',
     kind: 'role',
     run: async () => (await import('./gateway.ts')).serveGateway(environment()),
   },
   {
     usage: 'runner',
-    says: 'run a runner alone',
+    description: 'run a runner only',
     example: 'tabern runner --core unix:/srv/tabern/core.sock',
     kind: 'role',
     run: async () => {
@@ -37,7 +37,7 @@ const PARTS: readonly Command[] = [
   },
 ];
 
-/** They run for days, and rest most of the time. */
+/** These processes run for days and are idle most of the time. */
 export const ROLES: readonly Command[] = PARTS.map((command) => ({
   ...command,
   async run(words, given) {

@@ -1,7 +1,7 @@
 /**
- * `tabern serve`: core and gateway in this process, the runner as a child. starting -> serving ->
- * draining -> ended. Draining, within 30 s: the gateway lets nothing new in while the runner ends
- * its work; core, which both need, goes last.
+ * `tabern serve`: core and gateway in this process, the runner as a child process. starting ->
+ * serving -> draining -> ended. Draining takes at most 30 s: the gateway accepts no new requests
+ * while the runner finishes its work; core stops last, because both need it.
  */
 import type { Env } from '../../../proto/common/env.ts';
 import { type Log, openLog } from '../../../proto/common/log.ts';
@@ -19,8 +19,8 @@ import { announce, ready } from './announce.ts';
 type Core = Awaited<ReturnType<typeof import('../../../core/main.ts')['startCore']>>;
 
 /**
- * Runs until asked to end, or until the runner refuses; gives the exit code. Throws Exit when it
- * cannot start.
+ * Runs until a shutdown signal, or until the runner refuses to start; returns the exit code. Throws
+ * Exit when it cannot start.
  */
 export async function serve(env: Env): Promise<number> {
   const asked = askedToEnd();
@@ -51,7 +51,7 @@ export async function serve(env: Env): Promise<number> {
   return typeof end === 'number' ? end : 0;
 }
 
-/** `tabern core`: core alone, on its socket. */
+/** `tabern core`: runs core only, on its socket. */
 export async function serveCore(env: Env): Promise<number> {
   const asked = askedToEnd();
   await startTracing();

@@ -89,7 +89,7 @@ test('a preset key is never printed', async () => {
   await using data = tempDirectory();
   const key = 'a-key-that-the-operator-chose';
   const run = tabern(['core'], { TABERN_DATA: data.path, TABERN_API_KEY: key });
-  await saidOn(run, /the one you set/);
+  await saidOn(run, /from your settings/);
   run.child.kill('SIGTERM');
   const { code, out, err } = await run.ended;
   assert.is(code, 0);
@@ -101,7 +101,7 @@ test('gateway alone serves what core answers, over the socket', async () => {
   const key = 'a-key-that-the-operator-chose';
   const env = { TABERN_DATA: data.path, TABERN_PORT: '0', TABERN_API_KEY: key };
   const core = tabern(['core'], env);
-  await saidOn(core, /the one you set/);
+  await saidOn(core, /from your settings/);
   const gateway = tabern(['gateway'], env);
   await saidOn(gateway, /^http:\/\/127\.0\.0\.1:\d+\n/);
   const url = gateway.said.out.trim();
@@ -131,7 +131,7 @@ test('a taken port ends serve with 69', async () => {
   const { code, err } = await tabern(['serve'], env).ended;
   taken.close();
   assert.is(code, 69);
-  assert.match(err, /is in use: stop what uses it or set TABERN_PORT/);
+  assert.match(err, /is in use: stop the process that uses it or set TABERN_PORT/);
 });
 
 test('a key made while the port was taken is shown by the next start, and works', async () => {

@@ -29,7 +29,7 @@ test('each command has an example that is a call of it, and help that shows it',
   for (const command of everyCommand()) {
     const words = wordsOf(command.usage);
     assert.match(command.example, new RegExp(`tabern ${words.join(' ')}( |\\)|$)`), command.usage);
-    assert.not.match(command.says, /\.$/, command.usage);
+    assert.not.match(command.description, /\.$/, command.usage);
     let found = program;
     for (const word of words) {
       const next = found.commands.find((one) => one.name() === word);

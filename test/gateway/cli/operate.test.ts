@@ -80,8 +80,8 @@ test('a backup of a core that runs, and of one that does not, restores', async (
   const bare = join(app.path, 'bare.tar');
   const offline = await app.run('backup', bare);
   assert.is(offline.code, 0, offline.err);
-  assert.match(offline.err, /reading it as it lies/);
-  assert.match(offline.err, /the master key is not in it/);
+  assert.match(offline.err, /reading the directory itself/);
+  assert.match(offline.err, /the master key is not included/);
 
   const elsewhere = await app.run('backup', bare, '--core', 'unix:/nonexistent/core.sock');
   assert.is(elsewhere.code, 69, 'not that of the local directory');
@@ -123,7 +123,7 @@ test('without a core, or without its token, it is said what to do', async () => 
   assert.match(gone.err, /core cannot be reached at unix:.*is the service running\?/);
   const none = await tabern(['keys', 'list'], { TABERN_DATA: join(app.path, 'none') }).ended;
   assert.is(none.code, 69);
-  assert.match(none.err, /name the data directory by --data/);
+  assert.match(none.err, /set --data to the data directory/);
 });
 
 test.run();
