@@ -1,6 +1,6 @@
 /**
- * The whole life of a request: opened, guarded against failure, looked at, given its key, routed.
- * What comes out is an answer with its request id, whatever happened.
+ * The HTTP application: assigns a request id, catches failures, checks and authenticates the
+ * request, and routes it. Every request receives an answer with its request id.
  */
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
@@ -42,7 +42,7 @@ type Doors = {
   clients: Clients;
   gatewayToken: string;
   guard: Guard;
-  /** Without a slash at its end; undefined when links show the address that the client used. */
+  /** Without a trailing slash. When undefined, links use the origin of the request. */
   publicUrl: string | undefined;
   log: Log;
   metrics?: Metrics | undefined;
@@ -50,7 +50,7 @@ type Doors = {
   draining: AbortSignal;
 };
 
-/** The application; `callback()` makes node's request listener of it. */
+/** The application; `callback()` returns the request listener for node's http server. */
 export function openApp(doors: Doors): Koa<State> {
   const { clients, guard, log, draining, metrics = NO_METRICS } = doors;
   const app = new Koa<State>();
@@ -63,18 +63,18 @@ export function openApp(doors: Doors): Koa<State> {
   app.use(auth(clients));
   app.use(routes({ ...doors, clients: withTabs({ ...doors, clients: vetted(clients, guard) }) }));
   app.use(unrouted);
-  // What fails while an answer is written: the client left, nothing is left to tell it.
-  app.on('error', (error) => log.debug({ err: error }, 'answer not delivered'));
+  // Failures while an answer is written: the client has disconnected.
+  app.on('error', (error) => log.debug({ err: error }, 'sending the answer failed'));
   return app;
 }
 
-/** By hand what is not JSON in and out, the rest from the contract. */
+/** Hand-written routes for bodies that are not JSON; generated routes for the rest. */
 function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
   const { clients, publicUrl, draining } = doors;
   const registry = readContract();
   const operations = operationsOf(registry);
   const description = JSON.stringify(describe(registry, operations));
-  // Strict: `/v1/contexts/` is a context whose id a client left empty, and not the list of them.
+  // Strict: `/v1/contexts/` is a context with an empty id, not the list of contexts.
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));
   router.get('/readyz', ready(doors));
@@ -101,8 +101,8 @@ function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
 }
 
 /**
- * Request id, standing headers, one log line; and an end to clients that go on sending after their
- * answer.
+ * Sets the request id and the standard headers, logs the request, and closes connections whose
+ * client keeps sending after the answer.
  */
 function opened(log: Log, draining: AbortSignal): Middleware<State> {
   return async (ctx, next) => {
@@ -111,7 +111,7 @@ function opened(log: Log, draining: AbortSignal): Middleware<State> {
     ctx.set({ ...SECURITY_HEADERS, 'x-request-id': ctx.state.requestId });
     ctx.res.once('finish', () => linger(ctx.req));
     await spanned(ctx, next);
-    // Or the client would send its next request into a connection that is about to close.
+    // Otherwise the client would send its next request on a connection that is about to close.
     if (draining.aborted) ctx.set('connection', 'close');
     const { method, path, status } = ctx;
     const ms = Math.round(performance.now() - startedAt);
@@ -119,7 +119,7 @@ function opened(log: Log, draining: AbortSignal): Middleware<State> {
   };
 }
 
-/** In a span, when spans are made; its name is the route's. */
+/** In a span, when tracing is on; named after the route. */
 function spanned(ctx: Context, next: () => Promise<unknown>): Promise<void> {
   const { method, req, state } = ctx;
   return traced({ name: method, traceparent: traceparentOf(req) }, async (scope) => {
@@ -136,9 +136,7 @@ function linger(request: Koa.Request['req']): void {
   request.once('close', () => clearTimeout(cut));
 }
 
-/**
- * What can be refused before anyone asks who is there: shape of the request, sizes, our own state.
- */
+/** Checks that need no API key: shape and size of the request, and the state of the service. */
 function lookedAt(draining: AbortSignal): Middleware<State> {
   return (ctx, next) => {
     const { req } = ctx;
@@ -162,7 +160,7 @@ function bodyMaxBytes({ method, path }: { method: string; path: string }): numbe
   return uploadMaxBytes(method, path) ?? BODY_MAX_BYTES;
 }
 
-/** 405 with Allow where another method would do, else 404. */
+/** 405 with Allow when the path exists for another method, else 404. */
 const unrouted: Middleware<State> = (ctx) => {
   const layers: { methods: string[] }[] = ctx['matched'] ?? [];
   const allow = [...new Set(layers.flatMap((layer) => layer.methods))].sort().join(', ');

@@ -1,27 +1,26 @@
 /**
- * The command as a process. The table is in commands/; each command's module is loaded only when
- * it runs, so that `tabern invoke` does not open a database driver and a runner does not load a web
- * server.
+ * The command's entry file. The module of a command is loaded only when it runs, so that `tabern
+ * invoke` loads no database driver and a runner loads no web server.
  */
 import { CommanderError } from 'commander';
 import { ConfigError } from '../proto/common/env.ts';
 import { runProgram } from './cli/program.ts';
 import { EXIT, Exit } from './process/exit-codes.ts';
 
-/** A command that is over has ended after this, whatever a library left open. Ours. */
+/** After this, a finished command exits even if a library left a handle open. Ours. */
 const LEFTOVER_MS = 1_000;
 
-// Who reads stdout may leave, as `head` does; a service goes on, and a tool is over soon.
+// The reader of stdout may close it, as `head` does; a service continues, other commands end soon.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 process.exitCode = await main();
-// Unreferenced: fires only when a forgotten handle keeps the process.
+// Unreferenced: fires only when an open handle keeps the process alive.
 setTimeout(() => process.exit(), LEFTOVER_MS).unref();
 
 /**
- * Roles end their own loops; a tool is over when it returns. Either way nothing may keep the
- * process.
+ * Roles stop their own loops; other commands end when they return. In both cases the process must
+ * exit.
  */
 async function main(): Promise<number> {
   try {

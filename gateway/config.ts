@@ -6,17 +6,17 @@ import { cidrList } from '../proto/network/public-addresses.ts';
 import type { TlsFiles } from './http/tls.ts';
 
 /**
- * In bytes, of a JSON body. Larger than any limit of core, so that core's own error is the one
- * seen.
+ * In bytes, of a JSON body. Larger than the limits of core, so that core's error is the one that
+ * clients see.
  */
 export const BODY_MAX_BYTES = 1024 * 1024;
 /**
- * In bytes: a body that says it is smaller is read before its key is checked, which saves a call. A
- * stranger on each of CONNECTIONS_MAX makes us keep 128 MiB. Ours.
+ * In bytes: a body that declares at most this size is read before its key is checked, which saves a
+ * call. Without keys, CONNECTIONS_MAX connections can use 128 MiB. Ours.
  */
 export const BODY_UNKEYED_MAX_BYTES = 16 * 1024;
 /**
- * In bytes: what is kept of all larger JSON bodies that are still arriving, in shares by project
+ * In bytes: memory for all larger JSON bodies that are being received, in shares by project
  * (proto/sharing/shares.ts). Ours.
  */
 export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
@@ -24,9 +24,9 @@ export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
 export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 /** In bytes, of the `metadata` part beside it. Ours. */
 export const METADATA_MAX_BYTES = 64 * 1024;
-/** In bytes, of the form: the archive, its metadata, and what multipart puts around them. */
+/** In bytes, of the form: the archive, its metadata and the multipart framing. */
 export const UPLOAD_MAX_BYTES = ARCHIVE_MAX_BYTES + METADATA_MAX_BYTES + 64 * 1024;
-/** In characters, path and query. Ours: no published client comes near it. */
+/** In characters, of path and query. Ours: far more than published clients send. */
 export const URL_MAX_CHARS = 8 * 1024;
 /**
  * In bytes, all headers of a request; above URL_MAX_CHARS, so that a long URL alone is a 414 and
@@ -38,83 +38,89 @@ export const HEADERS_MAX_BYTES = 32 * 1024;
  * reads 100.
  */
 export const JSON_DEPTH_MAX = 32;
-/** A request ends after this, also in core. */
+/** A request times out after this, also in core. */
 export const REQUEST_TIMEOUT_MS = 30_000;
-/** In seconds: what a request may ask its answer to wait. Source: GetInvocationRequest.wait. */
+/** In seconds: the longest wait that a request may ask for. Source: GetInvocationRequest.wait. */
 export const WAIT_MAX_S = 60;
-/** Uploads at once, of one key and of all: what they may take of disk and time. Ours. */
+/** Concurrent uploads of one key and of all keys: they bound time and disk use. Ours. */
 export const UPLOADS_OF_KEY_MAX = 8;
 export const UPLOADS_MAX = 64;
-/** An upload of 25 MB ends after this: enough for a line of 1 Mbit/s. Ours. */
+/** Timeout of an upload of 25 MB: enough at 1 Mbit/s. Ours. */
 export const UPLOAD_TIMEOUT_MS = 300_000;
-/** An upload that sends nothing for this long ends. */
+/** An upload without data for this long is aborted. */
 export const UPLOAD_IDLE_MS = 30_000;
 /** In bytes, of a file for a session. Ours. */
 export const FILE_MAX_BYTES = 500 * 1024 * 1024;
-/** A file ends after this, either way: enough for 500 MiB over a line of 2.4 Mbit/s. Ours. */
+/** Timeout of a file upload or download: enough for 500 MiB at 2.4 Mbit/s. Ours. */
 export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
 /** In bytes, of a zipped browser extension. Source: proto/spec/sessions.md 9. */
 export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
-/** Core unpacks an extension of 512 MiB within this, after those that came before it. Ours. */
+/** Core unpacks an extension of 512 MiB within this, including those queued before it. Ours. */
 export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
-/** In bytes, of what a context holds. Source: proto/spec/contexts.md 4. */
+/** In bytes, of a context's content. Source: proto/spec/contexts.md 4. */
 export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
 /**
- * It ends after this, either way: enough for a line of 2.4 Mbit/s. Ours. Its other half is
- * UPLOAD_LASTS_MS of core.
+ * Timeout of its upload and download: enough at 2.4 Mbit/s. Ours. The counterpart in core is
+ * UPLOAD_LASTS_MS.
  */
 export const CONTEXT_TRANSFER_TIMEOUT_MS = 1_800_000;
 /** Core reads an upload of 512 MiB twice and unpacks 2 GiB within this. Ours. */
 export const CONTEXT_VERIFY_TIMEOUT_MS = 110_000;
-/** Headers must be whole after this. Source: proto/spec/rest.md 5. */
+/** Deadline for the headers of a request. Source: proto/spec/rest.md 5. */
 export const HEADERS_TIMEOUT_MS = 10_000;
 /**
- * An idle connection is kept this long: above the 60 s of the usual proxy in front, which must be
- * the one to close.
+ * Keep-alive of an idle connection: above the usual 60 s of a proxy in front, which must be the
+ * side that closes.
  */
 export const KEEP_ALIVE_MS = 65_000;
 /**
- * A connection that moves no byte either way, such as a reader that does not read, ends after this.
- * Ours.
+ * A connection without bytes in either direction, such as one whose client does not read, is closed
+ * after this. Ours.
  */
 export const SOCKET_IDLE_MS = 120_000;
 /**
- * How often node looks for the connections that are over time; its own 30 s would let slow headers
- * live 40 s.
+ * Interval of node's check for connections that timed out; with its default of 30 s, slow headers
+ * would take 40 s.
  */
 export const CONNECTION_CHECK_MS = 2_000;
 /** In shares by network: a client, or a proxy in front, has 4,096 of them. */
 export const CONNECTIONS_MAX = 8_192;
 /**
- * After an early answer, such as a 413, what the client still sends is read and dropped for this
+ * After an early answer, such as a 413, the rest of the request is read and discarded for this
  * long. Ours.
  */
 export const LINGER_MS = 5_000;
-/** A connection to a session waits so long for its Chrome. Ours: as long as core answers waits. */
+/** A connection to a session waits this long for its Chrome. Ours: as long as core's long poll. */
 export const LOCATE_MAX_MS = 25_000;
-/** For a runner's door to open. Ours: it is on this machine or near it. */
+/** Deadline for a connection to a session server. Ours: it is on this machine or in its network. */
 export const DIAL_TIMEOUT_MS = 5_000;
-/** For a runner's door to answer, but for the upload of a file. Ours. */
+/** Deadline for an answer of a session server, except for file uploads. Ours. */
 export const DOOR_TIMEOUT_MS = 120_000;
 /**
- * In bytes, of a door's answer. It holds titles and addresses of a tenant's choice, and is parsed
- * on the main thread. Ours: the protocol's description has 1.3 MB.
+ * In bytes, of a session server's answer. It contains titles and URLs of pages, and is parsed on
+ * the main thread. Ours: the protocol description has 1.3 MB.
  */
 export const DOOR_ANSWER_MAX_BYTES = 4 << 20;
-/** A peer of a tunnel that is silent is asked whether it lives after this. Ours. */
+/** A silent peer of a tunnel is probed after this. Ours. */
 export const TUNNEL_KEEP_ALIVE_MS = 20_000;
-/** After one side of a tunnel has ended, the other may take what is left; idle, it ends. Ours. */
+/**
+ * After one side of a tunnel has ended, the other may read the rest; without data it is closed
+ * after this. Ours.
+ */
 export const TUNNEL_LINGER_MS = 30_000;
-/** In a drain, for clients to hear 1001 and leave. Ours. */
+/** During a drain, the time for clients to receive 1001 and to disconnect. Ours. */
 export const TUNNEL_GOODBYE_MS = 2_000;
-/** In bytes: what a client may say before its upgrade is answered. Ours: no known one does. */
+/**
+ * In bytes: data that a client may send before its upgrade is answered. Ours: no known client sends
+ * any.
+ */
 export const TUNNEL_EARLY_MAX_BYTES = 64 * 1024;
-/** A drain ends the requests in flight after this. Source: proto/spec/rest.md 5. */
+/** A drain aborts the requests in flight after this. Source: proto/spec/rest.md 5. */
 export const DRAIN_MAX_MS = 25_000;
 
 export type GatewayConfig = ReturnType<typeof gatewayConfig>;
 
-/** The variables of this process, for the command table to hand to each role. */
+/** The environment of this process, passed to each role by the command table. */
 export function environment(): NodeJS.ProcessEnv {
   return process.env;
 }
@@ -129,14 +135,14 @@ export function gatewayConfig(env: Env) {
     ...rest,
     dataDir: data,
     core: coreAddress({ data, core: rest.core }),
-    /** Private blocks that webhooks may reach, such as `127.0.0.0/8`. */
+    /** Private address blocks that webhooks may reach, such as `127.0.0.0/8`. */
     webhookAllow: cidrList(webhookAllowCidrs ?? []),
     /** Undefined for plain http. */
     tls: tlsFiles(env, tlsCertFile, tlsKeyFile),
   };
 }
 
-/** Both or none. */
+/** Both must be set, or neither. */
 function tlsFiles(env: Env, certFile?: string, keyFile?: string): TlsFiles | undefined {
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
   if (certFile === undefined && keyFile === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
- * The gateway's life: it listens, serves, and sends webhooks; on close it drains: who comes anew is
- * told so, then nothing new is let in, what is in flight finishes, and after DRAIN_MAX_MS the rest
- * is cut.
+ * The gateway's lifecycle: it listens, serves and sends webhooks. close() drains: new requests are
+ * answered 503, then new connections are refused, requests in flight finish, and after DRAIN_MAX_MS
+ * the rest is aborted.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -40,15 +40,15 @@ import { isWebSocket, openTunnels } from './sessions/websocket-proxy.ts';
 import { startDispatcher } from './webhooks/sender-supervisor.ts';
 import { openGuard, type Resolve } from './webhooks/ssrf-guard.ts';
 
-/** A kept-alive connection with a request in flight holds close() for keepAliveTimeout + 1 s. */
+/** With a request in flight, a kept-alive connection delays close() by keepAliveTimeout + 1 s. */
 const CLOSE_IDLE_MS = 100;
 /**
- * In milliseconds: so long each request is answered 503 on a connection that ends with it, before
- * those that are idle are cut: a request on its way over one of them would be lost. Ours.
+ * In milliseconds: each request is answered 503 with `connection: close` for this long before idle
+ * connections are cut, so that requests already sent on them are not lost. Ours.
  */
 const NOTICE_MS = 250;
 
-/** Of a connection: headers must be whole by then, it may be silent so long, how often to look. */
+/** Timeouts of a connection: for headers, for idleness, and the interval of the check. */
 export type ServerTimes = { headersMs: number; idleMs: number; checkMs: number };
 const TIMES: ServerTimes = {
   headersMs: HEADERS_TIMEOUT_MS,
@@ -61,23 +61,23 @@ export type GatewayParts = {
   gatewayToken: string;
   log: Log;
   metrics?: Metrics;
-  /** Gives a connection to the runner in this service; absent where there is none. */
+  /** Hands a connection off to the runner of this service; absent without one. */
   handOver?: HandOver;
   /** DNS, for tests. */
   resolve?: Resolve;
-  /** In milliseconds, shorter ones for tests. */
+  /** In milliseconds; shorter in tests. */
   times?: ServerTimes;
-  /** Fewer, for tests. */
+  /** Smaller in tests. */
   connectionsMax?: number;
 };
 export type Gateway = AsyncDisposable & {
-  /** Where it listens, such as `http://127.0.0.1:4747`. */
+  /** The listening address, such as `http://127.0.0.1:4747`. */
   url: string;
-  /** Drains and ends; a second call waits for the same end. */
+  /** Drains and closes; a second call waits for the first. */
   close(): Promise<void>;
 };
 
-/** Listens and serves. Rejects with node's error when the port is taken or may not be opened. */
+/** Listens and serves. Rejects with node's error when the port is in use or may not be opened. */
 export async function startGateway(config: GatewayConfig, parts: GatewayParts): Promise<Gateway> {
   const { clients, gatewayToken, log } = parts;
   const draining = new AbortController();
@@ -101,7 +101,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   const dispatcher = startDispatcher({
     client: clients.deliveries,
     token: gatewayToken,
-    // The same at each start here, so that what a lost gateway had claimed is taken over at once.
+    // Stable over restarts, so that claims of a lost gateway are taken over at once.
     senderId: `${hostname()}:${new URL(url).port}`,
     allow: config.webhookAllow,
     ca: config.webhookCa,
@@ -117,7 +117,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   return { url, close, [Symbol.asyncDispose]: close };
 }
 
-/** A connection over TLS is our own: another process could not read it. */
+/** A TLS connection cannot be handed off: its state is in this process. */
 function tunnelParts({ tls }: GatewayConfig, { handOver, ...parts }: GatewayParts) {
   return { ...parts, ...(handOver && tls === undefined && { handOver }) };
 }
@@ -141,7 +141,8 @@ async function openServer(
     return listener(request, response);
   };
   server.on('request', serve);
-  // An Expect that node does not know would get an empty 417; RFC 9110 10.1.1 allows to go on.
+  // By default node answers an unknown Expect with an empty 417; RFC 9110 10.1.1 allows to
+  // continue.
   server.on('checkExpectation', serve);
   server.on('clientError', clientErrors(inFlight, randomUUID));
   server.on('connect', (_request, socket) => {
@@ -153,16 +154,17 @@ async function openServer(
 
 function optionsOf(times: ServerTimes): ServerOptions {
   return {
-    // The whole of the longest request, an upload of a context; every other has a shorter time of
-    // its own, in gateway/http/body.ts and routes/.
+    // The longest request: an upload of a context. Other requests have shorter timeouts, in
+    // gateway/http/body.ts and routes/.
     requestTimeout: CONTEXT_TRANSFER_TIMEOUT_MS,
     headersTimeout: times.headersMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
-    // node answers a missing Host with an empty 400 of its own; app.ts answers it with ours.
+    // By default node answers a missing Host with an empty 400; app.ts answers it with a JSON
+    // error.
     requireHostHeader: false,
-    // Java's client asks for h2c with each request; only WebSockets leave HTTP here.
+    // Java's client requests h2c with each request; only WebSocket upgrades leave HTTP here.
     shouldUpgradeCallback: isWebSocket,
   };
 }
@@ -183,7 +185,7 @@ async function drain(server: Server): Promise<void> {
   }
 }
 
-/** With nobody connected there is nobody to tell. */
+/** Without clients, no 503 is needed. */
 async function noticed(server: Server): Promise<void> {
   const count = await promisify(server.getConnections.bind(server))();
   if (count > 0) await pause(NOTICE_MS);

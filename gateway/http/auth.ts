@@ -1,8 +1,8 @@
 /**
- * What a request carries into core: its API key, its id, its trace, a deadline, and a signal that
- * aborts when the client leaves. Whether the key is good is core's to say; a request that fails
- * here before core was asked has its key checked first, so that a stranger learns nothing but 401
- * (proto/spec/errors.md 5). So has one whose body is large, before it is read.
+ * Call data of a request: its API key, id, trace, deadline, and a signal that aborts when the
+ * client disconnects. Core checks the key. A request that fails before the call to core has its key
+ * checked first, so that a client without a key only ever receives 401 (proto/spec/errors.md 5).
+ * The key of a request with a large body is checked before the body is read.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -14,37 +14,36 @@ import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from '../config.ts';
 
-/** X-BB-API-Key is what published clients send. Source: proto/spec/rest.md 1. */
+/** Published clients send X-BB-API-Key. Source: proto/spec/rest.md 1. */
 const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
-/** RFC 6750 2.1; core takes it in the metadata `authorization`. */
+/** RFC 6750 2.1; core reads it from the metadata `authorization`. */
 const BEARER = /^Bearer[ \t]+(\S+)[ \t]*$/i;
 /** Printable ASCII; anything else cannot be a key and must not reach gRPC metadata. */
 const KEY = /^[\x21-\x7e]{1,4096}$/;
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
-/** What the middlewares of one request share. */
+/** State that the middlewares of one request share. */
 export type State = {
   requestId: string;
-  /** Of the request's own span, when spans are made; else the client's stands. */
+  /** The trace of the request's own span, when tracing is on; else the client's. */
   traceparent?: string | undefined;
   /**
-   * How to call core for this request; `timeoutMs` beside the usual deadline for what takes longer.
-   * Only under /v1.
+   * Call options for core; `timeoutMs` replaces the default deadline of long calls. Only under /v1.
    */
   call?: (timeoutMs?: number) => CallOptions;
-  /** What a route of the contract answers, before it is written. */
+  /** The answer of a generated route, before it is written. */
   answer?: JsonValue;
   /** Of a request with a large body: the project of its key. */
   projectId?: string;
 };
 
-/** The client's request id when it is one, else a new one. */
+/** The client's request id when it is valid, else a new one. */
 export function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Everything under /v1 needs a key; everything else has none. */
+/** Requests under /v1 require a key; others do not. */
 export function auth(clients: Clients): Middleware<State> {
   return async (ctx, next) => {
     if (ctx.path !== '/v1' && !ctx.path.startsWith('/v1/')) return next();
@@ -56,7 +55,8 @@ export function auth(clients: Clients): Middleware<State> {
       asked = true;
       return { metadata, signal, timeoutMs: timeoutMs ?? leftOf(deadline) };
     };
-    // No stranger makes us keep, or take in, more than a little; a project no more than its share.
+    // Without a key, only a small body is read; each project has a share of the memory for larger
+    // ones.
     if (isLarge(ctx.req)) {
       const { projects } = await clients.projects.listProjects({}, ctx.state.call());
       ctx.state.projectId = projects[0]?.id ?? '';
@@ -72,7 +72,7 @@ export function auth(clients: Clients): Middleware<State> {
   };
 }
 
-/** What a call carries of its request. `key`: one that stands elsewhere than in a header. */
+/** Call options of a request. `key`: a key that is not in a header. */
 export function callMetadata(
   request: IncomingMessage,
   {
@@ -88,15 +88,15 @@ export function callMetadata(
   };
 }
 
-/** The client's, when it is one. */
+/** The client's id, when it is valid. */
 export function traceparentOf({ headers }: IncomingMessage): string | undefined {
   const { traceparent } = headers;
   return isTraceparent(traceparent) ? traceparent : undefined;
 }
 
 /**
- * The key. Ours: its headers may stand side by side when they agree; one header given twice is
- * refused. An Authorization of another scheme is a proxy's, and none of ours.
+ * The API key. Ours: several key headers are accepted when they agree; a repeated header is
+ * refused. An Authorization header of another scheme is for a proxy and is ignored.
  */
 function keyOf(request: IncomingMessage): string {
   const bearers = (request.headersDistinct['authorization'] ?? []).flatMap(
@@ -121,7 +121,7 @@ function isLarge({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || length > BODY_UNKEYED_MAX_BYTES;
 }
 
-/** Aborts when the connection closes before the answer is out. */
+/** Aborts when the connection closes before the answer is sent. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => {
@@ -130,7 +130,7 @@ export function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-/** In whole milliseconds, one at least. */
+/** In whole milliseconds, at least one. */
 function leftOf(deadline: number): number {
   return Math.max(1, Math.floor(deadline - performance.now()));
 }

@@ -1,15 +1,15 @@
-/** The bytes of a blob as a body. */
+/** The bytes of a blob as a response body. */
 import { Readable } from 'node:stream';
 import type { ReadBlobResponse } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 
-/** Once the first have come: what is refused is refused before the answer begins. */
+/** Resolves with the first chunk, so that a refusal is answered before the body starts. */
 export async function begun(blob: AsyncIterable<ReadBlobResponse>): Promise<Readable> {
   const parts = blob[Symbol.asyncIterator]();
   return bytesOf(await parts.next(), parts);
 }
 
-/** The bytes of the parts, which end with it: also when nobody has read a byte of it. */
+/** The bytes of the chunks. Closes the source with it, also when nothing was read. */
 function bytesOf(
   first: IteratorResult<ReadBlobResponse>,
   parts: AsyncIterator<ReadBlobResponse>,

@@ -1,6 +1,6 @@
 /**
- * Reads a JSON body: bounded in bytes, time and depth; refuses what would change on its way through
- * us. An empty body is `{}` whatever its content type, because published clients send
+ * Reads a JSON body, with limits on bytes, time and depth; refuses values that JSON does not
+ * round-trip. An empty body is `{}` for any content type, because published clients send
  * `application/json` with length 0 (proto/spec/rest.md 3).
  */
 import type { IncomingMessage } from 'node:http';
@@ -12,18 +12,18 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
-/** Memory for the bodies that are still arriving. */
+/** Memory for bodies that are being received. */
 const arriving = openShares(BODIES_MAX_BYTES);
 
 type Reading = {
-  /** Whose share of the memory the body takes; undefined for a body that takes none. */
+  /** The project whose share of the memory the body uses; undefined for small bodies. */
   projectId?: string | undefined;
   timeoutMs?: number;
 };
 
 /**
  * The body as JSON. Throws BODY_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, MALFORMED_JSON, REQUEST_TIMEOUT,
- * or CONCURRENCY_LIMIT when too much of one project arrives at once.
+ * or CONCURRENCY_LIMIT when the project's share of the memory is in use.
  */
 export async function readJson(request: IncomingMessage, reading: Reading = {}): Promise<Json> {
   if (hasBody(request) && !isJson(request)) {
@@ -37,7 +37,7 @@ export async function readJson(request: IncomingMessage, reading: Reading = {}):
   return parseJson(bytes);
 }
 
-/** Bytes of JSON text as a value. Throws MALFORMED_JSON. */
+/** Parses bytes of JSON text. Throws MALFORMED_JSON. */
 export function parseJson(bytes: Uint8Array): Json {
   let value: Json;
   try {
@@ -49,15 +49,12 @@ export function parseJson(bytes: Uint8Array): Json {
   return value;
 }
 
-/**
- * Refuses a body that says it is too large before anything else is looked at
- * (proto/spec/errors.md 5).
- */
+/** Refuses a body whose declared size is too large before other checks (proto/spec/errors.md 5). */
 export function checkDeclaredSize(request: IncomingMessage, maxBytes: number): void {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
 }
 
-/** The Fault of a body over its limit. */
+/** The Fault for a body over its limit. */
 export function tooLarge(maxBytes: number): Fault {
   const limit = `${Math.floor(maxBytes / (1024 * 1024))} MiB`;
   return new Fault('BODY_TOO_LARGE', `The body must not exceed ${limit}.`, {
@@ -101,14 +98,14 @@ async function readBytes(
     clearTimeout(timer);
     if (projectId !== undefined) arriving.release(projectId, acquired);
     request.removeAllListeners('data');
-    // What is still to come is dropped; gateway/app.ts ends the connection when it goes on.
+    // The rest of the body is discarded; gateway/app.ts closes the connection when it continues.
     request.resume();
   }
 }
 
 /**
- * Numbers that JSON cannot give back, half surrogate pairs, and keys that reach for an object's
- * prototype would be stored as something else than was sent.
+ * Refuses numbers that JSON does not round-trip, lone surrogates, and keys that could change an
+ * object's prototype: they would be stored with another value.
  */
 function checkTree(value: Json, depth: number): void {
   if (depth > JSON_DEPTH_MAX) throw malformed('Body is not valid JSON.');

@@ -1,15 +1,18 @@
 /**
- * Connections of all clients, in shares by the network that they come from: one client that opens
- * all it can leaves room for another. A reverse proxy in front is one such client: it has half.
+ * Client connections, in shares by network: one client that opens as many as it can leaves room for
+ * others. A reverse proxy in front counts as one client and may use half.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { openShares } from '../../proto/sharing/shares.ts';
 
-/** Groups of an IPv6 address that name a network: /64 is what one host gets (RFC 4291 2.5.4). */
+/**
+ * Leading groups of an IPv6 address that identify a network: a host receives a /64 (RFC 4291
+ * 2.5.4).
+ */
 const NETWORK_GROUPS = 4;
 
-/** Closes what comes past its network's share of `max` before a byte of it is read. */
+/** Closes connections beyond their network's share of `max` before a byte is read. */
 export function shareConnections(server: Server, max: number): void {
   const shares = openShares(max);
   server.maxConnections = max;

@@ -1,7 +1,7 @@
 /**
- * Failures on their way out: every non-2xx answer is exactly {statusCode, error, message}, by the
- * table of proto/rpc/errors.ts. A Fault's message reaches the client; whatever else was thrown is
- * "unexpected" outside and whole in the log, once.
+ * Error answers: every non-2xx answer is exactly {statusCode, error, message}, by the table of
+ * proto/rpc/errors.ts. The message of a Fault is sent to the client; any other error is answered as
+ * "unexpected" and logged in full, once.
  */
 import { type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,35 +9,30 @@ import type { Middleware } from 'koa';
 import type { Log } from '../../proto/common/log.ts';
 import { asFault, type Facts, Fault } from '../../proto/rpc/errors.ts';
 
-/**
- * What every answer carries: nothing of ours is cached, sniffed or framed. Source:
- * proto/spec/rest.md 6.
- */
+/** Headers of every answer: no caching, sniffing or framing. Source: proto/spec/rest.md 6. */
 export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
 } as const;
 
 /**
- * Statuses that the published SDK tries again unless `x-should-retry` says no. Source:
- * proto/spec/rest.md 3.
+ * Codes that the published SDK retries unless `x-should-retry` is false. Source: proto/spec/rest.md
+ * 3.
  */
 const RETRIED_BY_CLIENTS = (status: number) => status === 408 || status === 409 || status >= 429;
 /**
- * In seconds: published clients obey without a limit of their own. Source: proto/spec/rest.md 3.
+ * In seconds: published clients wait as long as the header says, without a limit of their own.
+ * Source: proto/spec/rest.md 3.
  */
 const RETRY_AFTER_MAX_S = 60;
-/**
- * How long a connection that was answered after malformed HTTP may still send before it is cut.
- * Ours.
- */
+/** After an answer to malformed HTTP, the connection is cut after this. Ours. */
 const FAREWELL_MS = 1_000;
 
 type Answer = { status: number; headers: OutgoingHttpHeaders; body: string };
 
 /**
- * The Fault as an HTTP answer. `method` decides whether a passed deadline may be tried again: a GET
- * changes nothing.
+ * The Fault as an HTTP answer. `method` determines whether an exceeded deadline may be retried: a
+ * GET changes nothing.
  */
 export function answerOf(fault: Fault, method: string): Answer {
   const { http: status, retry, retryAfterS } = fault.row;
@@ -45,12 +40,13 @@ export function answerOf(fault: Fault, method: string): Answer {
   if (status === 401) headers['www-authenticate'] = 'ApiKey realm="tabern"';
   if (typeof fault.facts['allow'] === 'string') headers['allow'] = fault.facts['allow'];
   if (status === 426) Object.assign(headers, { upgrade: 'websocket', connection: 'upgrade' });
-  // The rest of a request that is too slow is not waited for.
+  // The rest of a request that is too slow is not read.
   if (status === 408) headers['connection'] = 'close';
   const waitS = Number(fault.facts['retryAfterS'] ?? retryAfterS ?? 1);
   if (retry === 'yes') headers['retry-after'] = String(Math.min(waitS, RETRY_AFTER_MAX_S));
   if (status === 429) Object.assign(headers, rateHeaders(fault.facts, waitS));
-  const isRepeatable = fault.facts['isRepeatable'] === 'true'; // its idempotency key makes it so
+  // its idempotency key makes a retry safe
+  const isRepeatable = fault.facts['isRepeatable'] === 'true';
   const mayRetry = isRepeatable || (fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry));
   if (mayRetry !== undefined && RETRIED_BY_CLIENTS(status)) {
     headers['x-should-retry'] = String(mayRetry);
@@ -64,7 +60,8 @@ export function answerOf(fault: Fault, method: string): Answer {
 }
 
 /**
- * What a limit's Fault knows of it. Over gRPC facts arrive as text. Source: proto/spec/rest.md 4.
+ * Rate-limit headers from the facts of a limit's Fault. Over gRPC, facts are text. Source:
+ * proto/spec/rest.md 4.
  */
 function rateHeaders(facts: Facts, resetS: number): OutgoingHttpHeaders {
   const limit = Number(facts['limit']);
@@ -77,9 +74,7 @@ function rateHeaders(facts: Facts, resetS: number): OutgoingHttpHeaders {
   };
 }
 
-/**
- * The outermost middleware but for the request's id: turns what is thrown below it into an answer.
- */
+/** The outermost middleware except for the request id: converts errors to answers. */
 export function errors(log: Log): Middleware {
   return async (ctx, next) => {
     try {
@@ -96,8 +91,8 @@ export function errors(log: Log): Middleware {
 }
 
 /**
- * Answers what never became a request: malformed HTTP, headers too large or too slow. At most one
- * answer for one request: when one has begun on this connection, the connection is cut instead.
+ * Answers input that is not a valid request: malformed HTTP, headers too large or too slow. At most
+ * one answer per request: when an answer has begun on this connection, the connection is cut.
  */
 export function clientErrors(inFlight: WeakMap<Socket, ServerResponse>, newId: () => string) {
   const answered = new WeakSet<Socket>();
@@ -110,15 +105,15 @@ export function clientErrors(inFlight: WeakMap<Socket, ServerResponse>, newId: (
       return;
     }
     socket.end(rawAnswer(parserFault(error.code), newId()));
-    // Read on for a moment: closing over unread bytes resets the connection, and the client may
-    // lose the answer.
+    // Reads for a moment: closing a socket with unread bytes resets the connection, and the client
+    // may lose the answer.
     socket.resume();
     const cut = setTimeout(() => socket.destroy(), FAREWELL_MS);
     socket.once('close', () => clearTimeout(cut));
   };
 }
 
-/** A whole HTTP/1.1 answer as text, for connections that no ServerResponse belongs to. */
+/** A whole HTTP/1.1 answer as text, for connections without a ServerResponse. */
 export function rawAnswer(fault: Fault, requestId: string): string {
   const { status, headers, body } = answerOf(fault, 'GET');
   const all = {

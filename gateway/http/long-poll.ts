@@ -1,7 +1,6 @@
 /**
- * Requests that wait: a field `wait` of a request is the seconds that its answer may take beyond
- * the usual. A gateway that closes holds nobody up: what still waits is asked again without, and
- * answered with what is there.
+ * Long polls: the `wait` field of a request extends its deadline by that many seconds. When the
+ * gateway closes, waiting requests are repeated without `wait` and answered with the current state.
  */
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
@@ -9,7 +8,7 @@ import { REQUEST_TIMEOUT_MS, WAIT_MAX_S } from '../config.ts';
 
 type Wanted = Readonly<Record<string, unknown>>;
 
-/** The answer to `send(request)`. Only what changes nothing may have a field `wait`. */
+/** The answer to `send(request)`. Only RPCs without side effects may have a field `wait`. */
 export async function waiting<R extends Wanted, A>(
   request: R,
   wanted: {

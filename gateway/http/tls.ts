@@ -1,6 +1,7 @@
 /**
- * TLS by certificate files, read again at SIGHUP: connections that are open go on, new ones get the
- * new certificate. Files that do not fit leave what is served as it is, and say so.
+ * TLS from certificate files, reloaded at SIGHUP: open connections stay open, new ones use the new
+ * certificate. When the new files are invalid, the old certificate stays in use and an error is
+ * logged.
  */
 import { readFileSync } from 'node:fs';
 import type { Server, ServerOptions } from 'node:http';
@@ -8,37 +9,41 @@ import { createSecureContext } from 'node:tls';
 import { ConfigError } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
 
-/** Paths of PEM files: the certificate with those that lead to its root, and its key. */
+/** Paths of PEM files: the certificate with its chain, and its key. */
 export type TlsFiles = { certFile: string; keyFile: string };
 
-/** A server as node's http has it, over TLS. Throws ConfigError when the files cannot be used. */
+/**
+ * An HTTPS server with the interface of node's http server. Throws ConfigError when the files
+ * cannot be used.
+ */
 export async function secureServer(
   files: TlsFiles,
   options: ServerOptions,
   log: Log,
 ): Promise<Server> {
   const { createServer } = await import('node:https');
-  // ALPN names HTTP/1.1 alone: nothing here speaks h2 to browsers.
+  // ALPN offers HTTP/1.1 only: the server does not speak h2.
   const http = { ...options, ALPNProtocols: ['http/1.1'] };
-  // Before its handshake a connection is none of HTTP's: neither its times nor a drain ends it.
+  // Before its TLS handshake, a connection is unknown to HTTP: neither timeouts nor a drain close
+  // it.
   const handshakeTimeout = options.headersTimeout;
   const secure = { ...http, ...readPair(files), ...(handshakeTimeout && { handshakeTimeout }) };
   const server = createServer(secure);
   const reload = (): void => {
     try {
       server.setSecureContext(readPair(files));
-      log.info(files, 'the certificate was read again');
+      log.info(files, 'reloaded the certificate');
     } catch (error) {
-      log.error({ err: error }, 'the certificate stays as it was');
+      log.error({ err: error }, 'reloading the certificate failed; the old one stays in use');
     }
   };
   process.on('SIGHUP', reload);
   server.once('close', () => process.off('SIGHUP', reload));
   server.on('tlsClientError', (error) => log.debug({ err: error }, 'no TLS'));
-  return server as unknown as Server; // https.Server has all that is used of it, by documentation
+  return server as unknown as Server; // https.Server has the same methods, by documentation
 }
 
-/** Proved to be a pair before anybody is shown it. */
+/** The pair is verified before it is used. */
 function readPair({ certFile, keyFile }: TlsFiles): { cert: Buffer; key: Buffer } {
   const pair = {
     cert: read('TABERN_TLS_CERT_FILE', certFile),

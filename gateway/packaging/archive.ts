@@ -1,5 +1,5 @@
 /**
- * Many files as two assets of an executable: an index, which every start reads, and one compressed
+ * The files of the executable as two assets: an index, which every start reads, and one compressed
  * stream of all contents in the index's order, which the first start unpacks.
  */
 import { createHash } from 'node:crypto';
@@ -11,18 +11,18 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 export type Entry = { path: string; size: number; isProgram: boolean };
 export type Index = {
   version: string;
-  /** Of all that is carried: another tree is unpacked elsewhere. Lower-case hex. */
+  /** Hash of all files: another tree is unpacked to another directory. Lower-case hex. */
   hash: string;
   entries: Entry[];
 };
 
-/** The one that Node's zlib compresses 100 MB with in 2 s; 19 takes 40 s and saves a tenth. */
+/** At this level Node's zlib compresses 100 MB in 2 s; level 19 takes 40 s and saves a tenth. */
 const LEVEL = 9;
 const HASH_CHARS = 16;
 
 type Source = { path: string; from: string; isProgram: boolean };
 
-/** `node` is which Node it will run on: part of what makes two trees differ. */
+/** `node` is the Node version that runs the tree; it is part of the hash. */
 export function pack(sources: readonly Source[], about: { version: string; node: string }) {
   const contents = sources.map(({ from }) => readFileSync(from));
   const entries = sources.map(({ path, isProgram }, index) => {
@@ -42,8 +42,8 @@ export function pack(sources: readonly Source[], about: { version: string; node:
 }
 
 /**
- * Into `dir`, which is new. Its files may be read by all: they are no secret, and a jail reads them
- * under a uid of its own.
+ * Unpacks into the new directory `dir`. All users may read the files: they are not secret, and
+ * sandboxes read them under another uid.
  */
 export function unpack(dir: string, { entries }: Index, archive: Uint8Array): void {
   const whole = zstdDecompressSync(archive);

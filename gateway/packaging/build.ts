@@ -1,6 +1,6 @@
 /**
- * `npm run binary`: makes dist/tabern, one file for machines without Node. With `--full` it makes
- * dist/tabern-full, which brings a Chrome along; `--out FILE` names another place.
+ * `npm run binary`: builds dist/tabern, one file for machines without Node. `--full` builds
+ * dist/tabern-full, which includes a Chrome; `--out FILE` sets another path.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 });
 const out = resolve(values.out ?? join(ROOT, 'dist', values.full ? 'tabern-full' : 'tabern'));
 mkdirSync(dirname(out), { recursive: true });
-// beside it, as a rename does not cross file systems
+// in the same directory, as a rename cannot cross file systems
 const work = mkdtempSync(`${out}.`);
 try {
   await make(work, values.full);
@@ -49,7 +49,7 @@ async function make(dir: string, withChrome: boolean): Promise<void> {
   const { index, bytes, archive } = pack(tree, { version, node: process.version });
   say(`${tree.length} files, ${mib(bytes)} MiB, packed ${mib(archive.byteLength)} MiB`);
   if (!tree.some(({ path }) => path.startsWith('lib/node_modules/npm/'))) {
-    say('without npm: builds that install packages will need the npm of the machine');
+    say('npm is not included: builds that install packages need the npm of the machine');
   }
   writeFileSync(join(dir, 'index.json'), JSON.stringify(index));
   writeFileSync(join(dir, 'archive'), archive);
@@ -60,17 +60,17 @@ async function make(dir: string, withChrome: boolean): Promise<void> {
   say(`${out}: ${mib(statSync(out).size)} MiB, Node ${process.version}`);
 }
 
-/** A copy of the Node that runs this, with the loader and its assets inside. */
+/** A copy of the current Node with the loader and its assets inside. */
 async function inject(dir: string, main: string): Promise<string> {
   const blob = join(dir, 'sea.blob');
   const program = join(dir, 'program');
   const settings = {
-    // relative: its stack traces shall not tell where it was made
+    // relative: stack traces must not contain the path of the build machine
     main: relative(dir, main),
     output: blob,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // NODE_OPTIONS are for what the loader becomes
+    // NODE_OPTIONS are for the Node that the loader starts
     execArgvExtension: 'none',
     assets: { index: join(dir, 'index.json'), archive: join(dir, 'archive') },
   };
@@ -78,7 +78,7 @@ async function inject(dir: string, main: string): Promise<string> {
   await run(process.execPath, ['--experimental-sea-config', 'sea.json'], { cwd: dir });
   copyFileSync(process.execPath, program);
   chmodSync(program, 0o755);
-  // before injection: it would take what was injected. 18 MB less; works as well without
+  // before the injection, which it would strip; saves 18 MB
   await run('strip', ['--strip-unneeded', program]).catch(() => undefined);
   const postject = join(ROOT, 'node_modules/postject/dist/cli.js');
   const words = [program, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', FUSE];

@@ -1,7 +1,8 @@
 /**
- * Where the executable's files lie once unpacked: a directory per tree, below one that only its
- * user may write. A tree is made aside and renamed, so it is whole or not there; two first starts
- * at once make the same one. What a cleaner of caches has taken from it is made anew.
+ * The unpacked files of the executable: one directory per tree, below a directory that only its
+ * user may write. A tree is unpacked to a temporary directory and renamed, so it is complete or
+ * absent; concurrent first starts produce the same tree. Files that a cache cleaner has removed are
+ * restored.
  */
 import {
   chmodSync,
@@ -24,11 +25,11 @@ import type { Env } from '../../proto/common/env.ts';
 import { type Index, unpack } from './archive.ts';
 import { sweep, touch } from './sweep.ts';
 
-/** The Node of a tree. Its children's command lines begin with this path. */
+/** The Node of a tree. The command lines of its child processes begin with this path. */
 export const PROGRAM = 'bin/tabern';
 /**
- * Node's own mark: the byte after it says whether a program carries an application. In two parts,
- * so that the loader's code, which is in the program, is no second one.
+ * Node's marker: the byte after it tells whether an executable contains an application. In two
+ * parts, so that the loader's own code does not match.
  */
 export const FUSE = ['NODE_SEA_FUSE_', 'fce680ab2cc467b6e072b8b5df1996b2'].join('');
 const BURNT = `${FUSE}:1`;
@@ -37,20 +38,20 @@ const CHUNK_BYTES = 8 * 1024 * 1024;
 /** Group and others may not write. */
 const OTHERS_WRITE = 0o022;
 
-/** The files cannot be put anywhere. The message says what to do. */
+/** The files cannot be unpacked. The message contains the fix. */
 export class CacheError extends Error {
   override readonly name = 'CacheError';
 }
 
 export type Carried = {
   index: Index;
-  /** Read only when it must be unpacked. */
+  /** Read only when the tree must be unpacked. */
   archive: () => Uint8Array;
   /** The executable. */
   self: string;
 };
 
-/** Where trees are kept. `home` is the user's. */
+/** Directory of all trees. `home` is the user's. */
 export function cacheRoot(env: Env, home: string): string {
   const { TABERN_CACHE_DIR, CACHE_DIRECTORY, XDG_CACHE_HOME } = env;
   if (TABERN_CACHE_DIR) return TABERN_CACHE_DIR;
@@ -59,17 +60,17 @@ export function cacheRoot(env: Env, home: string): string {
   return join(XDG_CACHE_HOME || join(home, '.cache'), 'tabern/program');
 }
 
-/** The directory of the carried tree below `root`, unpacked if need be. Throws CacheError. */
+/** The directory of the tree below `root`, unpacked if needed. Throws CacheError. */
 export function ensureTree(root: string, carried: Carried, nowMs = Date.now()): string {
   try {
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    // a link on the way, as systemd makes them, is followed once
+    // resolves a symbolic link, as systemd creates them
     return treeIn(realpathSync(root), carried, nowMs);
   } catch (cause) {
     if (cause instanceof CacheError) throw cause;
     const { message } = cause as Error;
     throw new CacheError(
-      `cannot keep my files in ${root}: ${message}; name a directory of yours in TABERN_CACHE_DIR`,
+      `cannot unpack into ${root}: ${message}; set TABERN_CACHE_DIR to a directory of yours`,
       { cause },
     );
   }
@@ -87,18 +88,18 @@ function treeIn(root: string, carried: Carried, nowMs: number): string {
   return dir;
 }
 
-/** What lies there is run: nobody else may have put it there. */
+/** The files are executed: no other user may have written them. */
 function checkOwner(root: string): void {
   const { uid, mode } = lstatSync(root);
   const isOwn = uid === process.geteuid?.();
   if (isOwn && (mode & OTHERS_WRITE) === 0) return;
   const why = isOwn ? 'others may write to it' : 'it belongs to another user';
   throw new CacheError(
-    `will not run files from ${root}: ${why}; name a directory of yours in TABERN_CACHE_DIR`,
+    `will not run files from ${root}: ${why}; set TABERN_CACHE_DIR to a directory of yours`,
   );
 }
 
-/** By size: what an interrupted disk or a cleaner leaves is shorter, or not there. */
+/** Compares sizes: a file that an interrupted write or a cleaner left is shorter, or missing. */
 function isWhole(dir: string, { index: { entries }, self }: Carried): boolean {
   if (lstatSync(join(dir, PROGRAM), { throwIfNoEntry: false })?.size !== statSync(self).size) {
     return false;
@@ -111,7 +112,7 @@ function isWhole(dir: string, { index: { entries }, self }: Carried): boolean {
 function make(root: string, dir: string, carried: Carried): void {
   const { index, archive, self } = carried;
   const part = mkdtempSync(join(root, '.part-'));
-  const umask = process.umask(OTHERS_WRITE); // a jail reads them under a uid of its own
+  const umask = process.umask(OTHERS_WRITE); // sandboxes read them under another uid
   try {
     unpack(part, index, archive());
     mkdirSync(join(part, 'bin'), { recursive: true });
@@ -128,7 +129,8 @@ function put(part: string, dir: string, carried: Carried): void {
   try {
     renameSync(part, dir);
   } catch (error) {
-    if (isWhole(dir, carried)) return; // another start was faster: both unpacked the same
+    // a concurrent start was faster: both unpacked the same files
+    if (isWhole(dir, carried)) return;
     if (!['ENOTEMPTY', 'EEXIST'].includes(String((error as NodeJS.ErrnoException).code))) {
       throw error;
     }
@@ -139,8 +141,8 @@ function put(part: string, dir: string, carried: Carried): void {
 }
 
 /**
- * The executable is Node with an application inside and a mark that says so. Without the mark it is
- * Node again: `-e`, scripts, threads and flags work as everywhere, also in a jail.
+ * The executable is Node with an application and a marker. Without the marker it is plain Node:
+ * `-e`, scripts, threads and flags work, also in a sandbox.
  */
 export function plainNode(self: string, to: string): void {
   copyFileSync(self, to, constants.COPYFILE_FICLONE);

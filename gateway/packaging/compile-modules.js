@@ -1,7 +1,6 @@
 /**
- * The last step of an installation: compiles what a start needs (gateway/modules.js), so that the
- * first
- * start is like all later ones. Prints the version, as the command table is compiled by its use.
+ * The last step of an installation: fills the compile cache (gateway/modules.js), so that the first
+ * start is as fast as later ones. Prints the version, because using the command table compiles it.
  */
 import '../web/docs/copy.js';
 import { keepModules } from '../modules.js';
@@ -20,7 +19,7 @@ const THREADS = [
   'runner/leases/lease-thread.ts',
 ];
 
-// a Node that is too old for them is replaced by gateway/tabern.js
+// a Node that is too old is replaced by gateway/tabern.js
 if (process.features.typescript) await compile();
 
 async function compile() {

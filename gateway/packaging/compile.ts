@@ -1,33 +1,31 @@
 /**
- * The sources as JavaScript, file by file, beside the files that they read: what the npm package
- * and the single executable run. Node strips no types below node_modules, and an older one knows no
- * `using`. Nothing is bundled: a module finds its neighbours, threads and SQL by its own address,
- * as it does in a checkout.
+ * Compiles the sources to JavaScript, file by file, next to the files that they read: the program
+ * of the npm package and of the single executable. Node strips no types below node_modules, and
+ * older versions do not support `using`. Nothing is bundled: modules locate other files, threads
+ * and SQL relative to themselves, as in a checkout.
  */
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { transform } from 'esbuild';
 
 const FOLDERS = ['proto', 'core', 'gateway', 'runner'];
-/** Not part of the program: how it is packed and installed, its contract's source, documents. */
+/** Not part of the program: packaging, sources of the contract, documents. */
 const LEFT_OUT = new RegExp(
   ['^gateway/(?:packaging/|web/docs/copy.js$)', '^proto/image.binpb$', '[.](?:md|proto)$'].join(
     '|',
   ),
 );
-/** The oldest Node that runs it. */
+/** The oldest Node that runs the output. */
 const TARGET = 'node22';
 
 /** `import … from "./x.ts"`, `import("./x.ts")`. */
 const IMPORTED = /\b((?:from|import)\s*\(?\s*")(\.{1,2}\/[^"\n]+)\.ts"/g;
-/** Threads and processes of ours: `new URL("./x.ts", import.meta.url)`. */
+/** Threads and processes: `new URL("./x.ts", import.meta.url)`. */
 const ADDRESSED = /\b(new URL\(")([^"\n]+)\.ts"(?=, import\.meta\.url\))/g;
-/** A function host's files, where its jail has them. */
+/** Paths of a function host's files in its sandbox. */
 const JAILED = /(")(\/app\/[^"\n]+)\.ts"/g;
 
-/**
- * Compiles `root`, a checkout whose contract is generated, or some folders of it, into `out`.
- */
+/** Compiles `root`, a checkout with a generated contract, or some of its folders, into `out`. */
 export async function compile(root: string, out: string, folders = FOLDERS): Promise<void> {
   const files = (await Promise.all(folders.map((folder) => filesIn(root, folder)))).flat();
   const kept = files.filter((path) => !LEFT_OUT.test(path));
@@ -47,13 +45,13 @@ async function compileFile(root: string, out: string, path: string): Promise<voi
     target: TARGET,
     sourcefile: path,
     logLevel: 'silent',
-    // as tsconfig.json has it: what is only a type is not imported
+    // as in tsconfig.json: type-only imports are removed
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   });
   await writeFile(to.replace(/\.ts$/, '.js'), renamed(code));
 }
 
-/** The names of compiled modules, wherever one module names another. */
+/** Rewrites the names of compiled modules wherever a module refers to another. */
 export function renamed(code: string): string {
   return [IMPORTED, ADDRESSED, JAILED].reduce((text, names) => {
     return text.replace(names, '$1$2.js"');

@@ -1,9 +1,9 @@
 /**
- * The first step of an installation, where npm falls short. Plain JavaScript, because the machine's
- * Node may be too old for the rest; its own packages may not be there. npm 9 and 10 link
+ * The first step of an installation; works around npm. Plain JavaScript, because the machine's Node
+ * may be too old for the other files, and packages may not be installed yet. npm 9 and 10 link
  * node_modules/.bin/node, and remove the link together with the same package for the other
- * architecture, which names it too. npm 9 to 11 compile a package with a binding.gyp unless the
- * lock file says `gypfile: false`, and leave that out of each lock file that they write.
+ * architecture, which has the same name. npm 9 to 11 compile a package with a binding.gyp unless
+ * the lock file contains `gypfile: false`, and omit that from lock files that they write.
  */
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -31,11 +31,11 @@ function broughtNode() {
     const manifest = resolve(`node-linux-${process.arch}/package.json`);
     return join(dirname(manifest), 'bin/node');
   } catch {
-    return undefined; // another platform, or --omit=optional: the machine's own must do
+    return undefined; // another platform, or --omit=optional: uses the machine's Node
   }
 }
 
-/** Packages with a binding.gyp that bring what it would make. */
+/** Packages with a binding.gyp that include prebuilt binaries. */
 function markPrebuilt() {
   if (!existsSync(LOCK)) return;
   const lock = readJson(LOCK);

@@ -1,6 +1,6 @@
 /**
- * What the single executable does: see that its files are unpacked, and become the Node that runs
- * them. The same process goes on, under its own pid, with its environment and streams.
+ * The loader of the single executable: unpacks its files if needed and replaces itself with the
+ * Node that runs them. The process keeps its pid, environment and streams.
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,7 +9,7 @@ import { getAsset, getRawAsset } from 'node:sea';
 import type { Index } from './archive.ts';
 import { CacheError, cacheRoot, ensureTree, PROGRAM } from './cache.ts';
 
-/** EX_CONFIG: the operator must mend something. */
+/** EX_CONFIG: the operator must fix a problem. */
 const EXIT_OPERATOR = 78;
 const NPM = 'lib/node_modules/npm/bin/npm-cli.js';
 
@@ -36,11 +36,11 @@ function become(dir: string): void {
     accessSync(program, constants.X_OK);
   } catch (cause) {
     throw new CacheError(
-      `may not run ${program}: name a directory that is not mounted noexec in TABERN_CACHE_DIR`,
+      `may not run ${program}: set TABERN_CACHE_DIR to a directory that is not mounted noexec`,
       { cause },
     );
   }
-  // does not return, and aborts when it fails
+  // does not return, and aborts on failure
   const words = ['tabern', join(dir, 'gateway/tabern.js'), ...process.argv.slice(2)];
   process.execve?.(program, words, env);
 }

@@ -1,7 +1,7 @@
 /**
- * What `npm pack` ships beside the launcher, in dist/js: the compiled program, and the types of
- * what a user imports. With `--sdk` only the latter, which is what a checkout that another project
- * has installed as a directory gives it; `--out DIRECTORY` names another place.
+ * Builds the files of `npm pack` in dist/js: the compiled program, and the types of the user's
+ * imports. `--sdk` builds only the latter, for projects that install a checkout as a directory;
+ * `--out DIRECTORY` sets another path.
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -25,7 +25,7 @@ if (!values.sdk) await rm(out, { recursive: true, force: true });
 await compile(ROOT, out, values.sdk ? [SDK] : undefined);
 await declare(join(out, SDK));
 
-/** The declarations name compiled modules, as these do. */
+/** The declarations refer to compiled modules too. */
 async function declare(to: string): Promise<void> {
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
   await promisify(execFile)(tsc, [...TSC, '--outDir', to, join(ROOT, SDK, 'mod.ts')]);

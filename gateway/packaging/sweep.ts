@@ -1,27 +1,29 @@
 /**
- * Removes what earlier versions of the executable have left: 180 MB each. Not what runs, and not
- * what may run again: who upgrades may go back.
+ * Removes files of earlier versions of the executable, 180 MB each. Keeps running versions and
+ * recently used ones, so that a downgrade stays possible.
  */
 import { readdirSync, readlinkSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Ours: a month without a start. */
+/** Ours: one month without a start. */
 const UNUSED_MS = 30 * 24 * 3_600_000;
-/** Ours: unpacking takes a second; a start that was killed meanwhile leaves its part. */
+/** Ours: unpacking takes a second; a start that was killed meanwhile leaves partial files. */
 const PART_MS = 3_600_000;
 const TREE = /^\d+\.\d+\.\d+\S*-[0-9a-f]{16}$/;
 const PART = /^\.part-/;
 
-/** Says that it was started. Where that cannot be written, it is swept and made again one day. */
+/**
+ * Records the start. When this is not writable, the tree is removed and unpacked again some day.
+ */
 export function touch(dir: string, nowMs: number): void {
   try {
     utimesSync(dir, nowMs / 1_000, nowMs / 1_000);
   } catch {
-    // a file system that is read-only by now
+    // the file system is read-only by now
   }
 }
 
-/** What cannot be removed stays: a start does not fail for it. */
+/** Files that cannot be removed stay: the start does not fail. */
 export function sweep(root: string, nowMs: number): void {
   const running = programsThatRun();
   for (const name of readdirSync(root)) {
@@ -42,14 +44,14 @@ export function sweep(root: string, nowMs: number): void {
   }
 }
 
-/** Those of this user; of root, all. */
+/** Processes of this user; of root, all processes. */
 function programsThatRun(): string[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {
     try {
       return [readlinkSync(`/proc/${pid}/exe`)];
     } catch {
-      return []; // ended, or not ours to know
+      return []; // ended, or of another user
     }
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The files that the single executable carries: the compiled program, the packages that it runs on,
- * and npm where the machine that builds has one whole.
+ * The files of the single executable: the compiled program, its packages, and npm when the build
+ * machine has a complete one.
  */
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, delimiter, dirname, join, relative } from 'node:path';
@@ -14,22 +14,22 @@ type Manifest = {
   optionalDependencies?: Record<string, string>;
 };
 
-/** Brought by hand: the executable is a Node itself. A Chrome is half as large as all the rest. */
+/** Excluded: the executable is itself a Node, and a Chrome would add half of the size. */
 const NODE = /^node-linux-/;
 const CHROME = '@sparticuz/chromium';
-/** Needed by nobody who runs it: types, maps, documents, what addons are built from. */
+/** Not needed at run time: types, maps, documents, build files of addons. */
 const LEFT_OUT = [
   /\.(?:md|markdown|map|d\.[cm]?ts|ts|flow|html|c|cc|cpp|h|hpp|gyp|gypi|1|5|7|yml|txt)$/,
   /\/better-sqlite3\/(?:deps|src)\//,
   /\/mediabunny\/(?:src|dist\/modules)\//,
   /\/(?:man|docs)\//,
 ];
-/** Their authors ask that they go where the code goes. */
+/** Licences require these files in copies. */
 const LICENCE = /(?:licen[cs]e|notice|copying)[^/]*$/i;
-/** Prebuilt addons of other machines: `linux-x64.node`, `prebuilds/darwin-arm64/…`. */
+/** Prebuilt addons of other platforms: `linux-x64.node`, `prebuilds/darwin-arm64/…`. */
 const PLATFORM = /\b(?:darwin|win32|linux|linuxmusl|android|freebsd)-(?:x64|arm64|arm|ia32)\b/;
 
-/** `compiled` is a directory that compile.ts filled; packages are those of `root`. */
+/** `compiled` is a directory filled by compile.ts; packages are those of `root`. */
 export function treeOf(options: {
   root: string;
   compiled: string;
@@ -47,7 +47,7 @@ export function treeOf(options: {
   ];
 }
 
-/** Ours, and that of the Node that runs this, which the executable is. */
+/** The licences of tabern and of the current Node, which the executable contains. */
 function licences(root: string): TreeFile[] {
   const ofNode = join(dirname(realpathSync(process.execPath)), '../LICENSE');
   const all = [
@@ -57,7 +57,7 @@ function licences(root: string): TreeFile[] {
   return all.filter(({ from }) => existsSync(from));
 }
 
-/** The directories of what package.json depends on, and what that depends on. */
+/** The directories of all direct and transitive dependencies in package.json. */
 function packagesOf(root: string, withChrome: boolean): string[] {
   const found = new Set<string>();
   const visit = (dir: string) => {
@@ -78,7 +78,7 @@ function packagesOf(root: string, withChrome: boolean): string[] {
   return [...found];
 }
 
-/** As Node looks for it: beside the package that asks, then above. */
+/** Node's resolution: next to the requiring package, then in parent directories. */
 function locate(root: string, from: string, name: string): string | undefined {
   for (let dir = from; dir.startsWith(root); dir = dirname(dir)) {
     const at = join(dir, 'node_modules', name);
@@ -88,7 +88,7 @@ function locate(root: string, from: string, name: string): string | undefined {
 }
 
 /**
- * The package of the npm that runs this, or of the one in PATH, unless a distribution has spread it
+ * The package of the npm that runs this, or of the npm in PATH, unless a distribution has split it
  * over the system.
  */
 function npmOf(env: Env): string | undefined {
@@ -108,7 +108,7 @@ function filesOf(dir: string, to: string): TreeFile[] {
     if (!entry.isFile()) return [];
     const from = join(entry.parentPath, entry.name);
     const within = relative(dir, from);
-    // those of a package that lie inside it are visited on their own, if anybody needs them
+    // packages nested inside are visited separately, if required
     if (to.startsWith('node_modules/') && within.startsWith('node_modules/')) return [];
     const isProgram = (statSync(from).mode & 0o111) !== 0;
     return { path: join(to, within), from, isProgram };

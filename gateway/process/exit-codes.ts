@@ -1,34 +1,34 @@
 /**
- * How the process ends: exit codes as sysexits.h names them, so that a supervisor tells what a
- * restart can cure from what it cannot; and the signals that ask for an end.
+ * Exit of the process: exit codes of sysexits.h, so that a supervisor can tell failures that a
+ * restart may fix from others; and shutdown signals.
  */
 import { ANOTHER_RUNS, ConfigError, DataError } from '../../proto/common/env.ts';
 
 export const EXIT = {
-  /** What was asked for was refused, or failed. */
+  /** The request was refused or failed. */
   failed: 1,
   /** Bad configuration or a wrong command line. */
   config: 2,
-  /** EX_UNAVAILABLE: the port is taken; or core cannot be reached. */
+  /** EX_UNAVAILABLE: the port is in use, or core is unreachable. */
   port: 69,
-  /** EX_SOFTWARE: storage failed; a restart may cure it. */
+  /** EX_SOFTWARE: storage failed; a restart may help. */
   storage: 70,
-  /** EX_TEMPFAIL: another instance runs on the data directory. */
+  /** EX_TEMPFAIL: another instance uses the data directory. */
   another: 75,
   /**
-   * EX_CONFIG: the machine lacks something, such as a sandbox or a Chrome, or the data directory
-   * its master key; a restart cures nothing.
+   * EX_CONFIG: the machine lacks a sandbox or a Chrome, or the data directory its master key; a
+   * restart does not help.
    */
   operator: 78,
 } as const;
 
 /**
- * Ctrl-C under npm comes from the terminal and again from npm: what follows this fast is the same
- * wish. Ours.
+ * Ctrl-C under npm is received from the terminal and again from npm: signals within this interval
+ * count once. Ours.
  */
 const SAME_WISH_MS = 500;
 
-/** A reason to end, with its exit code. The message is for the operator. */
+/** A reason to exit, with its exit code. The message is for the operator. */
 export class Exit extends Error {
   override readonly name = 'Exit';
   readonly code: number;
@@ -39,7 +39,7 @@ export class Exit extends Error {
   }
 }
 
-/** Why core did not start, with its exit code: whatever is not a setting is the storage. */
+/** The Exit for a failed start of core: every failure except a setting is a storage failure. */
 export function coreFailure(error: unknown, dataDir: string): Exit {
   const { message } = error as Error;
   if (error instanceof DataError) return new Exit(EXIT.operator, message, error);
@@ -50,11 +50,15 @@ export function coreFailure(error: unknown, dataDir: string): Exit {
   return new Exit(EXIT.storage, `cannot use the data directory ${dataDir}: ${message}`, error);
 }
 
-/** Why the gateway did not start, with its exit code. */
+/** The Exit for a failed start of the gateway. */
 export function gatewayFailure(error: unknown, place: string): Exit {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {
-    return new Exit(EXIT.port, `${place} is in use: stop what uses it or set TABERN_PORT`, error);
+    return new Exit(
+      EXIT.port,
+      `${place} is in use: stop the process that uses it or set TABERN_PORT`,
+      error,
+    );
   }
   return new Exit(EXIT.config, `cannot listen on ${place}: ${message}`, error);
 }
@@ -74,7 +78,7 @@ export function askedToEnd(): Promise<NodeJS.Signals> {
   });
 }
 
-/** Aborts when it is asked to end, with the Exit to end by; for a command that tidies up first. */
+/** Aborts at a shutdown signal with the Exit to end by; for commands that clean up first. */
 export function endedBySignal(whatIsLeft: string): AbortSignal {
   const over = new AbortController();
   void askedToEnd().then((signal) =>

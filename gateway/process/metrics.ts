@@ -1,6 +1,6 @@
 /**
- * The gateway's metrics, and where those of the whole process are shown: TABERN_METRICS_LISTEN, an
- * address of its own. A request's label is its route as the contract writes it, so no id is in one.
+ * The gateway's metrics, and the metrics server of the process at TABERN_METRICS_LISTEN. Requests
+ * are labelled with the route pattern of the contract, so labels contain no ids.
  */
 import type { Context, Middleware } from 'koa';
 import type { Place } from '../../proto/common/env.ts';
@@ -27,12 +27,12 @@ const SECONDS: Family = {
 };
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH']);
 
-/** Of this process: NO_METRICS unless somebody is to see them. */
+/** Metrics of this process: NO_METRICS when they are not served. */
 export async function metricsOf(listen: Place | undefined, role: string): Promise<Metrics> {
   return listen === undefined ? NO_METRICS : openMetrics(role);
 }
 
-/** Shows them until it is disposed of, with what `beside` gives. Throws Exit. */
+/** Serves the metrics until disposed, together with the output of `beside`. Throws Exit. */
 export async function showMetrics(
   listen: Place | undefined,
   metrics: Metrics,
@@ -49,7 +49,7 @@ export async function showMetrics(
   }
 }
 
-/** Counts each request once it is answered. */
+/** Counts each request when it is answered. */
 export function counted(metrics: Metrics): Middleware {
   return async (ctx, next) => {
     const startedAt = performance.now();
@@ -61,7 +61,7 @@ export function counted(metrics: Metrics): Middleware {
   };
 }
 
-/** What the router matched; signed links are served before it. */
+/** The route that the router matched; signed links are served before the router. */
 function routeOf(ctx: Context): string {
   const matched: unknown = ctx['_matchedRoute'];
   return typeof matched === 'string' ? matched : 'none';

@@ -1,13 +1,13 @@
 /**
- * What the operator preloaded into this process, so that a child can have it too: an SDK that makes
- * spans makes them in one process only. As words of the command line, since a variable would go on
- * to whatever the child starts.
+ * Node flags that preload modules into this process, to pass them to a child: a tracing SDK creates
+ * spans only in the process that loads it. Passed on the command line, because a variable would be
+ * inherited by the child's own children.
  */
 
-/** Of Node's flags those that load a module before the program, each with one value. */
+/** Node's flags that load a module before the program, each with one value. */
 const FLAG = /^(--import|--require|-r|--loader|--experimental-loader)(?:=(.*))?$/s;
 
-/** The flags that preload, from a command line and from NODE_OPTIONS. */
+/** The preload flags of a command line and of NODE_OPTIONS. */
 export function preloads(execArgv: readonly string[], nodeOptions = ''): string[] {
   return [...flagsIn(wordsOf(nodeOptions)), ...flagsIn(execArgv)];
 }
@@ -20,7 +20,7 @@ function flagsIn(words: readonly string[]): string[] {
   });
 }
 
-/** As Node splits NODE_OPTIONS: at blanks, but for what stands in double quotes. */
+/** Splits like Node splits NODE_OPTIONS: at blanks, except in double quotes. */
 function wordsOf(text: string): string[] {
   const words = text.match(/(?:[^ "]|"(?:\\.|[^"\\])*")+/gs) ?? [];
   return words.map((word) =>

@@ -1,8 +1,8 @@
 /**
- * The runner as a child of `tabern serve`: untrusted code and Chrome never share a process with
- * state. It is started again when it dies, with a back-off; not when it refuses for a reason that a
- * restart cannot cure. The IPC channel is its life line: when this process is gone, however it
- * went, the channel closes and the runner ends all its work.
+ * The runner as a child process of `tabern serve`: untrusted code and Chrome never share a process
+ * with state. It is restarted with a back-off when it dies, but not when it refuses to start for a
+ * reason that a restart cannot fix. The IPC channel ties their lifetimes: when this process ends,
+ * in any way, the channel closes and the runner ends all its work.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,18 +25,20 @@ import { preloads } from './preloads.ts';
 
 const BIN = fileURLToPath(new URL('../bin.ts', import.meta.url));
 /**
- * In milliseconds: between deaths, doubling; from the beginning again once a runner lived for a
- * while. Ours.
+ * In milliseconds: delay between restarts, doubling; reset after the runner has run for a while.
+ * Ours.
  */
 const BACKOFF_MIN_MS = 200;
 const BACKOFF_MAX_MS = 10_000;
 const LIVED_MS = 30_000;
-/** A runner that was asked to end and did not is killed. Ours: 5 s of the drain's 30 are core's. */
+/**
+ * A draining runner that does not end is killed after this. Ours: 5 s of the drain's 30 are core's.
+ */
 const CLOSE_MAX_MS = 25_000;
 
 /**
- * What a runner needs of the machine; then what its builds need to reach the operator's package
- * registry, which may stand behind a proxy and a certificate authority of its own.
+ * Variables that a runner needs, and those that its builds need to reach the operator's package
+ * registry, which may require a proxy and a certificate authority.
  */
 const PASSED = new Set([
   ...['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'npm_execpath'],
@@ -51,27 +53,27 @@ const KEPT = [
   ...SECRETS.flatMap(({ name }) => [`TABERN_${name}`, `TABERN_${name}_FILE`]),
   ...['TABERN_TLS_KEY_FILE', 'TABERN_CONFIG'],
 ];
-/** Exit codes that a restart cannot cure. */
+/** Exit codes that a restart cannot fix. */
 const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];
 
 export type RunnerChild = {
   /**
-   * Gives the runner a connection, with what it is to read first. False when that door is not its:
-   * the connection is as it was.
+   * Hands a connection off to the runner, with the bytes to read first. Returns false when the
+   * address is not that of its session server: the connection is unchanged.
    */
   handOver: HandOver;
-  /** Resolves with the exit code of a runner that refuses to start; its own words are on stderr. */
+  /** Resolves with the exit code of a runner that refuses to start; its messages are on stderr. */
   refused: Promise<number>;
-  /** Its metrics; nothing when it has none, or does not say so in time. */
+  /** Metrics of the runner; empty when it has none, or does not answer in time. */
   samples(): Promise<Samples>;
-  /** Asks it to drain; kills it when it does not end. */
+  /** Requests a drain; kills the runner when it does not end. */
   close(): Promise<void>;
 };
 
-/** `said` is asked for when the connection goes. */
+/** `said` is called when the connection is sent. */
 export type HandOver = (address: string, socket: Socket, said: () => Buffer) => boolean;
 
-/** Starts a runner and keeps one running. `command` is what node runs; tests give their own. */
+/** Starts a runner and keeps it running. `command` is run by node; tests pass their own. */
 export function keepRunner(
   env: Env,
   log: Log,
@@ -88,7 +90,7 @@ export function keepRunner(
       const startedAt = performance.now();
       child = spawn(process.execPath, [...tracing.words, ...command], {
         env: { ...runnerEnv(env), ...tracing.env },
-        // Its logs go to stderr as ours do; stdout is for what a person asked.
+        // Its logs go to stderr like this process's; stdout is for results.
         stdio: ['ignore', 2, 2, 'ipc'],
       });
       child.on('message', (message) => {
@@ -99,7 +101,7 @@ export function keepRunner(
       if (closing.signal.aborted) return;
       if (REFUSALS.includes(code ?? 0)) return refused.resolve(code ?? EXIT.operator);
       if (performance.now() - startedAt > LIVED_MS) backoffMs = BACKOFF_MIN_MS;
-      log.warn({ code, signal, backoffMs }, 'the runner ended; starting another');
+      log.warn({ code, signal, backoffMs }, 'the runner exited; restarting it');
       await pause(backoffMs, undefined, { signal: closing.signal }).catch(() => undefined);
       backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
     }
@@ -111,10 +113,11 @@ export function keepRunner(
     handOver(address, socket, said) {
       if (address !== door || !child?.connected) return false;
       const message: SocketHandOff = { type: 'connection', bytesRead: said().toString('base64') };
-      // Node would ask the runner for this socket's end when the server closes, and wait for ever
-      // for one that has died (Server.close, with no worker left)
+      // Otherwise node would wait for the runner's end of this socket when the server closes, and
+      // for ever for a dead runner (Server.close, with no worker left)
       Object.assign(socket, { server: undefined });
-      // an error is the runner's end, and the session's with it: the client's socket closes too
+      // an error of the channel means that the runner and the session have ended: the client's
+      // socket closes too
       child.send(message, socket, { keepOpen: false }, () => socket.destroy());
       return true;
     },
@@ -129,7 +132,10 @@ export function keepRunner(
   };
 }
 
-/** The runner's environment: a handler's escape must not find the operator's. */
+/**
+ * The environment of the runner: code that escapes a handler must not find the operator's
+ * variables.
+ */
 export function runnerEnv(env: Env): Record<string, string> {
   const passed = Object.entries(env).filter(([name]) => {
     return PASSED.has(name) || (name.startsWith('TABERN_') && !KEPT.includes(name));
@@ -138,8 +144,7 @@ export function runnerEnv(env: Env): Record<string, string> {
 }
 
 /**
- * An SDK that makes spans here makes them there: the modules that were preloaded, and the variables
- * of OpenTelemetry, which say where spans go.
+ * Passes tracing on: the preloaded modules, and the OTEL_* variables, which configure the exporter.
  */
 export function forTracing(
   env: Env,
@@ -154,14 +159,14 @@ async function ended(child: ChildProcess): Promise<[number | null, NodeJS.Signal
   try {
     return (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   } catch {
-    return [null, null]; // it could not be spawned, for want of memory or processes: tried again
+    return [null, null]; // the spawn failed, for want of memory or processes: retried
   }
 }
 
-/** In milliseconds: a runner that is busy or dying is left out of an answer. Ours. */
+/** In milliseconds: metrics of a busy or dying runner are omitted after this. Ours. */
 const PATIENCE_MS = 2_000;
 
-/** Nothing while there is no runner. */
+/** Empty while there is no runner. */
 export async function samplesOf(child: ChildProcess | undefined): Promise<Samples> {
   if (!child?.connected) return [];
   const { promise, resolve } = Promise.withResolvers<Samples>();

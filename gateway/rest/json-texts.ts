@@ -1,7 +1,7 @@
 /**
- * JSON that passes as text. The contract marks fields that hold the text of another field's JSON
- * (`json_text_of`): REST shows and reads that other field, and no value is made of megabytes of a
- * handler's result. Pure.
+ * JSON passed as text. In the contract, `json_text_of` marks a field that contains the JSON text of
+ * another field: REST shows and reads that other field, and megabytes of a handler's result are not
+ * parsed. Pure.
  */
 import {
   type DescExtension,
@@ -14,10 +14,10 @@ import { must } from '../../proto/common/must.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
 import type { JsonObject } from './json-validation.ts';
 
-/** The option's number. Source: rest.proto. */
+/** Number of the option in rest.proto. */
 const JSON_TEXT_OF = 51_751;
 
-/** By JSON name: the field whose text a field holds, or those of the message below it. */
+/** By JSON name: the field whose text this field contains, or the same for the message below it. */
 export type JsonTexts = ReadonlyMap<string, string | JsonTexts>;
 
 export function jsonTextsOf({ fields }: DescMessage, option: DescExtension): JsonTexts | undefined {
@@ -37,12 +37,12 @@ export function jsonTextsOf({ fields }: DescMessage, option: DescExtension): Jso
   return found.length === 0 ? undefined : new Map(found);
 }
 
-/** Whether REST leaves the field out. */
+/** Whether REST hides the field. */
 export function isJsonText({ proto }: DescField): boolean {
   return proto.options?.$unknown?.some(({ no }) => no === JSON_TEXT_OF) ?? false;
 }
 
-/** The answer as JSON text, with each text in the place of the field it belongs to. */
+/** The answer as JSON text, with each text in place of the field it belongs to. */
 export function written(answer: JsonValue, texts: JsonTexts | undefined): string {
   if (texts === undefined || typeof answer !== 'object' || answer === null) {
     return JSON.stringify(answer);
@@ -56,7 +56,7 @@ export function written(answer: JsonValue, texts: JsonTexts | undefined): string
   return `{${members.join()}}`;
 }
 
-/** The body with the text of each field that core takes as text. */
+/** The body, with the text of each field that core reads as text. */
 export function withTexts(
   body: JsonObject,
   texts: JsonTexts | undefined,

@@ -1,9 +1,9 @@
 /**
- * Checks JSON against a message's descriptor, strictly: no coercion, JSON names only, and an error
- * that names the field as the client spelled it. What passes is read by protobuf-es without
- * complaint. Ours in addition to its own reader, which takes `"5"` for a number and `field_name`
- * for `fieldName`, and names fields in protobuf's way. `null` means absent, as in all of protobuf's
- * JSON, but for google.protobuf.Value, where it is a value.
+ * Validates JSON against a message's descriptor, strictly: no coercion, JSON names only, and errors
+ * that name the field as the client spelled it. Valid JSON is read by protobuf-es without errors.
+ * Ours, in addition to protobuf-es's own reader, which accepts `"5"` for a number and `field_name`
+ * for `fieldName`, and names fields in protobuf's way. `null` means absent, as in protobuf's JSON,
+ * except for google.protobuf.Value, where it is a value.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
@@ -12,7 +12,7 @@ import type { Json } from '../http/body.ts';
 export type JsonObject = { [key: string]: Json };
 type Reads = { closed: boolean; home: DescMessage; ignored: string[] };
 
-/** In characters of JSON, of a value of any shape. Source: core's limit of params. */
+/** In characters of JSON, of a value of any shape. Equals core's limit of params. */
 const VALUE_MAX = 64 << 10;
 /** Ours: a list in 64 KiB of JSON has fewer. */
 const LIST_MAX = 20_000;
@@ -25,9 +25,9 @@ const TIME_MAX = Date.parse('9999-12-31T23:59:59.999Z');
 const TIME = /^[0-9]{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 /**
- * The body as the message's JSON. `closed` refuses unknown keys, in the message and in those of its
- * own file; a message of another file, such as BrowserSettings in an invocation, keeps the open
- * rule of its home. `ignored` gets the names of what is dropped.
+ * Returns the body as the message's JSON. `closed` refuses unknown keys, in the message and in
+ * messages of the same file; messages of other files, such as BrowserSettings in an invocation,
+ * stay open. `ignored` receives the names of dropped keys.
  */
 export function checkBody(
   message: DescMessage,
@@ -39,7 +39,7 @@ export function checkBody(
   return checkMessage(message, body, '', { closed, home: message, ignored });
 }
 
-/** One query or path value as its field's JSON: `"5"` becomes 5 where the field is a number. */
+/** Converts one query or path value to its field's JSON: `"5"` becomes 5 for a number. */
 export function checkText(field: DescField, text: string): Json {
   const name = field.jsonName;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.BOOL) {
@@ -56,7 +56,7 @@ export function checkText(field: DescField, text: string): Json {
   throw new Error(`${field} cannot be a query parameter`);
 }
 
-/** A `+` that a client left unencoded has become a blank. */
+/** A `+` that the client did not encode was decoded as a blank. */
 function checkTime(text: string, path: string): string {
   const time = text.replace(/ (?=\d\d:\d\d$)/, '+');
   const at = TIME.test(time) ? Date.parse(time) : Number.NaN;
@@ -128,7 +128,7 @@ function checkNumber(scalar: ScalarType | undefined, value: Json, path: string):
       return value;
     }
     default:
-      // REST has uint32 and double only: 64-bit numbers would print as strings.
+      // REST uses uint32 and double only: 64-bit numbers would print as strings.
       throw new Error(`${path}: a scalar of type ${scalar} has no place in REST`);
   }
 }
@@ -145,7 +145,7 @@ function checkChild(
   return checkMessage(message, value, `${path}.`, reads);
 }
 
-/** Core's own limits are below; here a value costs some 100 times the CPU time of its text. */
+/** Core's limits are lower; here a value costs about 100 times the CPU time of its text. */
 function small<T extends Json>(value: T, path: string): T {
   if (JSON.stringify(value).length <= VALUE_MAX) return value;
   throw invalidField(path, `must be at most ${VALUE_MAX} bytes of JSON.`);

@@ -1,12 +1,12 @@
 /**
- * Links in answers: core gives path and query, because it knows no hosts; here they get the address
- * that clients reach us by. Pure.
+ * Links in answers: core returns path and query, because it does not know the public address; the
+ * gateway adds the origin. Pure.
  */
 import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { Links } from './operations.ts';
 
-/** The answer with the address before each of its links; those that are absent stay so. */
+/** Returns the answer with the origin added to each of its links; absent links stay absent. */
 export function absoluteLinks(answer: JsonValue, links: Links, baseUrl: string): JsonValue {
   if (Array.isArray(answer)) return answer.map((one) => absoluteLinks(one, links, baseUrl));
   if (typeof answer !== 'object' || answer === null) return answer;
@@ -21,15 +21,15 @@ export function absoluteLinks(answer: JsonValue, links: Links, baseUrl: string):
   return shown;
 }
 
-/** The same address for WebSockets: ws: for http:, wss: for https:. */
+/** The origin for WebSockets: ws: for http:, wss: for https:. */
 export function websocketUrl(baseUrl: string): string {
   return baseUrl.replace(/^http/, 'ws');
 }
 
 /**
- * The address that this client used, for when TABERN_PUBLIC_URL is not set: as we listen, and not
- * as a proxy in front may. Its Host names nobody else's answer; one that is none gives the socket's
- * own.
+ * The origin of the request, used without TABERN_PUBLIC_URL: the scheme of the listener, not of a
+ * proxy in front. The Host header affects only its own answer; without a valid one, the socket's
+ * address is used.
  */
 export function baseUrlOf({ req }: { req: IncomingMessage }): string {
   const scheme = 'encrypted' in req.socket ? 'https' : 'http';

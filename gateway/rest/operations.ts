@@ -1,6 +1,6 @@
 /**
- * The contract as data: every RPC that a google.api.http annotation puts into REST, read from the
- * descriptor image that `npm run prepare` makes, bound to the typed client that carries it out.
+ * REST operations: every RPC with a google.api.http annotation, read from the descriptor image that
+ * `npm run prepare` generates, and bound to the typed client that calls it.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -25,8 +25,8 @@ import { type JsonTexts, jsonTextsOf } from './json-texts.ts';
 const IMAGE = new URL('../../proto/gen/image.binpb', import.meta.url);
 const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
 /**
- * Levels of messages in an answer; a JSON level of a Struct is three. Core bounds what is stored
- * well below this.
+ * Message levels of an answer; a JSON level of a Struct is three. Core limits stored values well
+ * below this.
  */
 const DEPTH_MAX = 1_000;
 
@@ -38,36 +38,36 @@ type HttpRule = {
 };
 type RestOptions = { status: number; closed: boolean };
 
-/** By JSON name: a link, or what holds some; a list's members each. */
+/** By JSON name: a link, or a message with links; for a list, its members. */
 export type Links = ReadonlyMap<string, 'link' | 'websocket' | Links>;
 type LinkOptions = Record<'link' | 'websocketLink', DescExtension>;
 type Options = Record<'http' | 'rest' | 'header' | 'textOf', DescExtension> & LinkOptions;
 
-/** One RPC as REST shows it. */
+/** One RPC as a REST operation. */
 export type Operation = {
   method: DescMethod;
   verb: Verb;
-  /** As annotated, such as `/v1/functions/{function_id}/invoke`. */
+  /** Path template, such as `/v1/functions/{function_id}/invoke`. */
   template: string;
-  /** Names of the template's parameters, as fields of the request. */
+  /** Parameters of the template, as fields of the request. */
   pathFields: readonly string[];
-  /** Fields that a header gives, by the header's name. */
+  /** Fields read from headers, by header name. */
   headerFields: ReadonlyMap<string, DescField>;
-  /** On success. */
+  /** Code on success. */
   status: number;
-  /** Takes a JSON body. */
+  /** Has a JSON body. */
   hasBody: boolean;
   /** Refuses unknown body keys. */
   closed: boolean;
-  /** JSON name of the response field that is the whole answer; undefined for the whole message. */
+  /** JSON name of the response field that is the answer; undefined for the whole message. */
   responseField: string | undefined;
-  /** Where the answer holds path and query of a link; undefined for nowhere. */
+  /** Position of links in the answer; undefined without links. */
   links: Links | undefined;
-  /** Where the answer and the request hold JSON as text. */
+  /** Positions of JSON texts in the answer and in the request. */
   texts: { answer: JsonTexts | undefined; request: JsonTexts | undefined };
 };
 
-/** Carries one unary RPC out: request bytes in, response bytes out. */
+/** Calls one unary RPC: request bytes in, response bytes out. */
 export type Caller = (request: Uint8Array, options: CallOptions) => Promise<Uint8Array>;
 
 /** The image as descriptors. */
@@ -75,10 +75,7 @@ export function readContract(): FileRegistry {
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(IMAGE)));
 }
 
-/**
- * The annotated RPCs, literal paths before parameters, so that the first that matches is the right
- * one.
- */
+/** The annotated RPCs, literal paths before parameters, so that the first match is correct. */
 export function operationsOf(registry: FileRegistry): Operation[] {
   const http = must(registry.getExtension('google.api.http'), 'google.api.http');
   const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
@@ -95,8 +92,8 @@ export function operationsOf(registry: FileRegistry): Operation[] {
 }
 
 /**
- * What calls an RPC by its gRPC path. Both sides speak bytes, so descriptors and generated code
- * never mix.
+ * Calls of RPCs by gRPC path. Both sides use bytes, so descriptors and generated code are never
+ * mixed.
  */
 export function callerOf(clients: Clients, method: DescMethod): Caller {
   for (const name of Object.keys(SERVICES) as ServiceName[]) {
@@ -120,7 +117,9 @@ function takingText(options: CallOptions): CallOptions {
   return { ...options, metadata: { ...options.metadata, ...TAKES_JSON_TEXT } };
 }
 
-/** Response bytes as REST shows them: every plain field there, absent optional ones not. */
+/**
+ * Converts response bytes to JSON: plain fields are always present, absent optional fields are not.
+ */
 export function render(
   output: DescMessage,
   bytes: Uint8Array,
@@ -174,7 +173,7 @@ function headerFieldsOf({ fields }: DescMessage, header: DescExtension): Map<str
   );
 }
 
-/** Those of the answer, which may be one field of the response. */
+/** Links of the answer, which may be one field of the response. */
 function shown<T extends Links | JsonTexts>(
   fields: T | undefined,
   responseField: string | undefined,
@@ -188,7 +187,7 @@ function linksOf({ fields }: DescMessage, options: LinkOptions): Links | undefin
   const found = fields.flatMap((field): [string, 'link' | 'websocket' | Links][] => {
     if (getOption(field, options.link) === true) return [[field.jsonName, 'link']];
     if (getOption(field, options.websocketLink) === true) return [[field.jsonName, 'websocket']];
-    // Messages of ours alone: a Struct holds itself, and no links.
+    // Messages of this package only: a Struct contains itself, and has no links.
     const isOurs = field.message?.typeName.startsWith('tabern.');
     const below = field.message && isOurs ? linksOf(field.message, options) : undefined;
     return below ? [[field.jsonName, below]] : [];
@@ -196,7 +195,7 @@ function linksOf({ fields }: DescMessage, options: LinkOptions): Links | undefin
   return found.length === 0 ? undefined : new Map(found);
 }
 
-/** `~` sorts after every letter: a parameter comes after the literals in its place. */
+/** `~` sorts after every letter: a parameter sorts after literals. */
 function rank(template: string): string {
   return template.replace(/\{\w+\}/g, '~');
 }

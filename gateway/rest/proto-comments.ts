@@ -1,5 +1,5 @@
 /**
- * Comments of the contract, by descriptor: source locations are paths of field numbers within
+ * Comments of the contract by descriptor: source locations are paths of field numbers in
  * descriptor.proto.
  */
 import type { DescField, DescMessage, DescMethod, FileRegistry } from '@bufbuild/protobuf';
@@ -13,7 +13,7 @@ const MESSAGE_NESTED = 3;
 
 type Commented = DescField | DescMessage | DescMethod;
 
-/** Gives the comment above a descriptor as one line; empty when it has none. */
+/** Returns the comment of a descriptor as one line; empty without one. */
 export function commentsOf(registry: FileRegistry): (of: Commented) => string {
   const comments = new Map<Commented, string>();
   for (const file of registry.files) {

@@ -1,7 +1,7 @@
 /**
- * REST over the typed client: each annotated RPC becomes one route. Path, query, headers and body
- * are read strictly into the request message, the answer is printed as protobuf's JSON. No rule of
- * the domain lives here.
+ * Transcodes REST to gRPC: each annotated RPC is one route. Path, query, headers and body are read
+ * strictly into the request message; the response is printed as protobuf's JSON. Contains no rules
+ * of the domain.
  */
 import type { IncomingMessage } from 'node:http';
 import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
@@ -20,11 +20,11 @@ import { absoluteLinks, baseUrlOf } from './links.ts';
 import { callerOf, jsonName, type Operation, render } from './operations.ts';
 
 /**
- * A Struct's level of JSON is two or three levels of messages; gateway/http/body.ts bounds the JSON
+ * A JSON level of a Struct is two or three message levels; gateway/http/body.ts limits the JSON
  * itself.
  */
 const DEPTH_MAX = 1_000;
-/** A stranger's parameter name is told back no longer than this. */
+/** An unknown parameter's name is truncated to this in the error. */
 const NAME_SHOWN_CHARS = 64;
 
 type Doors = {
@@ -34,12 +34,12 @@ type Doors = {
   draining: AbortSignal;
 };
 
-/** `/v1/contexts/{id}` as @koa/router writes it. */
+/** `/v1/contexts/{id}` in @koa/router's syntax. */
 export function routeOf(template: string): string {
   return template.replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** What serves one annotated RPC. */
+/** The handler of one annotated RPC. */
 export function transcoder(
   operation: Operation,
   { clients, publicUrl, draining }: Doors,
@@ -75,8 +75,8 @@ export function transcoder(
 }
 
 /**
- * The key makes a repeat safe: it gives what the first request made, if it made anything. Source:
- * proto/spec/errors.md 10.
+ * An idempotency key makes a retry safe: it returns the result of the first request, if any.
+ * Source: proto/spec/errors.md 10.
  */
 function repeatable(error: unknown): unknown {
   if (!(error instanceof Fault)) return error;
@@ -85,7 +85,7 @@ function repeatable(error: unknown): unknown {
   return new Fault(error.reason, message, { ...error.facts, isRepeatable: 'true' }, error);
 }
 
-/** The fields that a query may name: those that neither path nor body gives. */
+/** Fields that the query may contain: those that neither path nor body contain. */
 export function queryFieldsOf({
   method,
   hasBody,
@@ -99,7 +99,7 @@ export function queryFieldsOf({
   );
 }
 
-/** Each parameter once, and none that is not known. */
+/** Each parameter at most once, and only known ones. */
 export function readQuery(query: URLSearchParams, fields: readonly DescField[]): JsonObject {
   const read: JsonObject = {};
   for (const [name, text] of query) {
@@ -113,7 +113,7 @@ export function readQuery(query: URLSearchParams, fields: readonly DescField[]):
   return read;
 }
 
-/** Each header once; a body cannot give what a header is for. */
+/** Each header at most once; the body may not contain fields of headers. */
 function readHeaders(
   { headerFields }: Operation,
   body: JsonObject,

@@ -62,7 +62,7 @@ function expectMended(program: string, cache: string): void {
   chmodSync(cache, 0o777);
   const refused = run(cache);
   is(refused.status, 78);
-  match(refused.stderr, /others may write to it; name a directory of yours in TABERN_CACHE_DIR/);
+  match(refused.stderr, /others may write to it; set TABERN_CACHE_DIR to a directory of yours/);
   is(run(join(program, 'below')).status, 78, 'no directory can be there');
 }
 
