@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 /**
  * The published command. Plain JavaScript, because the machine's own Node may be too old for the
- * rest: then it starts the Node that came along as a dependency, and is a pipe for its streams,
- * signals and exit code. And because what it imports is compiled before it can say where compiled
- * modules are kept.
+ * other files: it then starts the Node of its dependencies and forwards streams, signals and the
+ * exit code. Also because its imports are compiled before the compile cache is configured.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -12,12 +11,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { keepModules } from './modules.js';
 
-/** The first that runs TypeScript without a flag. */
+/** The first version that runs TypeScript without a flag. */
 const NEEDED = [22, 18];
-/** EX_CONFIG: the operator must mend something. */
+/** EX_CONFIG: the operator must fix a problem. */
 const EXIT_OPERATOR = 78;
 
-/** Of a checkout; of the single executable; of the npm package. */
+/** Paths in a checkout, in the single executable and in the npm package. */
 const BINS = ['./bin.ts', './bin.js', '../dist/js/gateway/bin.js'];
 
 const bin = BINS.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));

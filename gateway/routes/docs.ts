@@ -1,6 +1,6 @@
 /**
- * GET /docs: the description as a page, for people; the viewer is Swagger UI, served from here. No
- * key is asked for, as the description asks for none. Files are read when they are first asked for.
+ * GET /docs: the OpenAPI description as a page. The viewer is Swagger UI, served from here. Needs
+ * no API key, like the description. Files are read on first use.
  */
 import { readFile } from 'node:fs/promises';
 import type Router from '@koa/router';
@@ -17,7 +17,7 @@ const FILES: Readonly<Record<string, { type: string; from: string }>> = {
   'swagger-ui.css': { type: 'text/css; charset=utf-8', from: 'gen/swagger-ui.css' },
 };
 
-/** Nothing but this service is reached; its icons are in its style sheet. */
+/** Requests go to this service only; icons are in the style sheet. */
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
@@ -43,7 +43,7 @@ export function addDocs(router: Router<State>): void {
     const found = Object.hasOwn(FILES, file) ? FILES[file] : undefined;
     if (!found) throw new Fault('ROUTE_NOT_FOUND', `Route ${ctx.method} ${ctx.path} not found.`);
     ctx.set(HEADERS);
-    // The viewer changes with the service alone; a reader of many pages loads it once an hour.
+    // The viewer changes only with the service: clients cache it for an hour.
     if (found.from.startsWith('gen/')) ctx.set('cache-control', 'public, max-age=3600');
     ctx.type = found.type;
     ctx.body = await read(found.from);
@@ -54,12 +54,12 @@ function read(name: string): Promise<Buffer> {
   return readFile(new URL(`../web/docs/${name}`, import.meta.url));
 }
 
-/** Their part of the OpenAPI description. */
+/** The OpenAPI description of these routes. */
 export const DOCS_PATHS = {
   '/docs': {
     get: {
       operationId: 'docs',
-      summary: 'This description as a page.',
+      summary: 'The API reference as a page.',
       security: [],
       responses: {
         200: { description: 'HTML.', content: { 'text/html': { schema: { type: 'string' } } } },
@@ -70,7 +70,7 @@ export const DOCS_PATHS = {
   '/docs/{file}': {
     get: {
       operationId: 'docsFile',
-      summary: 'A part of that page.',
+      summary: 'An asset of the API reference.',
       security: [],
       parameters: [{ name: 'file', in: 'path', required: true, schema: { type: 'string' } }],
       responses: {

@@ -1,5 +1,5 @@
 /**
- * GET /healthz: 200 {"status":"ok"} without a key once core answers, 503 until then and while
+ * GET /healthz: 200 {"status":"ok"} without a key when core answers; 503 before that and while
  * draining.
  */
 import type { RouterMiddleware } from '@koa/router';
@@ -9,13 +9,10 @@ import type { Clients } from '../../proto/rpc/services.ts';
 import type { State } from '../http/auth.ts';
 import { FAILURE } from './openapi-parts.ts';
 
-/** A core that takes longer is not healthy. Ours. */
+/** A slower core is unhealthy. Ours. */
 const CORE_TIMEOUT_MS = 1_000;
 
-/**
- * Asks core something that needs a key, without one: a refusal is a sign of life that costs no
- * query.
- */
+/** Calls core without a key: the refusal proves that core works and costs no query. */
 export function health(clients: Clients): RouterMiddleware<State> {
   return async (ctx) => {
     try {
@@ -45,7 +42,7 @@ const READY = {
   },
 };
 
-/** Its part of the OpenAPI description, with that of ready.ts. */
+/** The OpenAPI descriptions of both probes. */
 export const HEALTH_PATHS = {
   '/healthz': {
     get: {
@@ -61,7 +58,8 @@ export const HEALTH_PATHS = {
   '/readyz': {
     get: {
       operationId: 'ready',
-      summary: 'Answers 200 when there is room, a runner and a browser for new work.',
+      summary:
+        'Answers 200 when new work can be accepted: free disk space, a runner and a browser.',
       security: [],
       responses: {
         200: { description: 'Ready.', content: { 'application/json': { schema: READY } } },
@@ -71,9 +69,9 @@ export const HEALTH_PATHS = {
   },
 };
 
-/** A core that takes longer is not ready. Ours. */
+/** A slower core is not ready. Ours. */
 const READY_TIMEOUT_MS = 2_000;
-/** In milliseconds: an answer serves all who ask within this. Ours. */
+/** In milliseconds: an answer is cached for this long. Ours. */
 const KEPT_MS = 1_000;
 
 export function ready(options: {

@@ -1,8 +1,8 @@
 /**
- * `Prefer: wait=N` on an invocation (RFC 7240 4.3): it is accepted as ever, then waited for. 200
- * with Preference-Applied when it has ended in time, else the 202 that it had anyway. What goes
- * wrong while it is waited for does not hide that it was accepted. The contract's own route, which
- * comes after, does the rest.
+ * `Prefer: wait=N` on an invocation (RFC 7240 4.3): the invocation is accepted as usual, then
+ * awaited. The answer is 200 with Preference-Applied when it ended in time, else the usual 202.
+ * Failures during the wait do not hide that it was accepted. The generated route, registered later,
+ * handles the invocation.
  */
 import { fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
@@ -55,7 +55,7 @@ export function preferWait({ clients, operations, draining }: Parts): RouterMidd
   };
 }
 
-/** In seconds, WAIT_MAX_S at most; 0 for none, or for one that cannot be read (RFC 7240 2). */
+/** In seconds, WAIT_MAX_S at most; 0 when absent or invalid (RFC 7240 2). */
 function preferredWait(header: string): number {
   const preferences = header.split(',').map((one) => one.split(';')[0] ?? '');
   const first = preferences.find((one) => /^\s*wait\s*=/i.test(one)) ?? '';
@@ -71,13 +71,13 @@ const PREFER = {
   name: 'Prefer',
   in: 'header',
   required: false,
-  description: `wait=N: answers with the outcome if it is there in N seconds, 0 to ${WAIT_MAX_S}.`,
+  description: `wait=N: the outcome if the invocation ends within N seconds, 0 to ${WAIT_MAX_S}.`,
   schema: { type: 'string' },
 };
 
-/** What it adds to the description of its operation. */
+/** Additions to the description of the operation. */
 export function waitingPart({ method }: Operation, success: object) {
   if (method.localName !== 'invokeFunction') return { parameters: [], responses: {} };
-  const description = 'It has ended in time: the answer to Prefer: wait=N.';
+  const description = 'The invocation ended in time (Prefer: wait=N).';
   return { parameters: [PREFER], responses: { 200: { ...success, description } } };
 }

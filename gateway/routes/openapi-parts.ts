@@ -1,4 +1,4 @@
-/** What the OpenAPI descriptions of several hand-written routes say alike. */
+/** Shared parts of the OpenAPI descriptions of hand-written routes. */
 
 export const ID = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
 
@@ -26,16 +26,16 @@ export const query = (name: string, description: string, required = false) => ({
   schema: { type: 'string' },
 });
 
-/** What names a session on the way to its browser. */
+/** Parameters that select a session for its browser. */
 export const CREDENTIALS = [
-  query('signingKey', "The session's own key, from connectUrl."),
-  query('apiKey', 'An API key, in its place.'),
-  query('sessionId', 'Which session, with an API key.'),
+  query('signingKey', 'The signing key of the session, from connectUrl.'),
+  query('apiKey', 'An API key, instead of signingKey.'),
+  query('sessionId', 'The session, with an API key.'),
 ];
 
 export function upgrade(operationId: string, summary: string, parameters: object[]) {
   const responses = {
-    101: { description: 'A WebSocket from now on.' },
+    101: { description: 'Switched to WebSocket.' },
     default: FAILURE,
   };
   return { get: { operationId, summary, security: [], parameters, responses } };

@@ -1,7 +1,6 @@
 /**
- * The published description (OpenAPI 3.1), from the same descriptors that make the routes: a route
- * cannot exist without standing here. Comments of the contract are its descriptions; hand-written
- * routes bring their own part.
+ * The OpenAPI 3.1 description, generated from the descriptors of the routes, so every route is
+ * described. Comments of the contract are the descriptions; hand-written routes add their own.
  */
 import {
   type DescField,
@@ -68,7 +67,7 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   };
 }
 
-/** By the noun after /v1, so that viewers show what belongs together. */
+/** Tags by the noun after /v1, so that viewers group related operations. */
 function tagged(paths: Record<string, Schema>): Record<string, Schema> {
   const shown = Object.entries(paths).map(([path, verbs]) => {
     const tag = /^\/v1\/(\w+)/.exec(path)?.[1] ?? 'service';
@@ -84,7 +83,7 @@ const OPENAPI_PATHS = {
   '/openapi.json': {
     get: {
       operationId: 'openapi',
-      summary: 'This description.',
+      summary: 'This OpenAPI document.',
       security: [],
       responses: { 200: { description: 'OpenAPI 3.1.', content: { 'application/json': {} } } },
     },
@@ -98,7 +97,7 @@ const ERROR: Schema = {
   properties: {
     statusCode: { type: 'integer' },
     error: { type: 'string', description: 'The HTTP reason phrase.' },
-    message: { type: 'string', description: 'One sentence for people.' },
+    message: { type: 'string', description: 'One sentence that describes the error.' },
   },
 };
 
@@ -137,7 +136,7 @@ function describeOperation(
   };
 }
 
-/** What path, query and headers give. */
+/** Parameters of path, query and headers. */
 function parametersOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>) {
   const { method, pathFields, headerFields } = operation;
   const inPath = method.input.fields.filter((field) => pathFields.includes(field.name));
@@ -158,7 +157,7 @@ function described(schema: Schema, description: string): Schema {
   return { description, schema };
 }
 
-/** What the body may hold: the request without what the path gives. */
+/** Schema of the body: the request without the fields of the path. */
 function bodyOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>): Schema {
   const { method, pathFields, headerFields, closed } = operation;
   const inHeaders = [...headerFields.values()];

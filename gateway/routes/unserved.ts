@@ -1,10 +1,10 @@
 /**
- * What clients of the reference interface know of, and this service does not serve: a sentence
- * instead of a 404. Pure.
+ * Endpoints of the published interface that this service does not implement: an explanation instead
+ * of a 404. Pure.
  */
 import { Fault } from '../../proto/rpc/errors.ts';
 
-/** What is named in answers or published clients. */
+/** Endpoints named in answers or used by published clients. */
 const NOT_SERVED: readonly (readonly [RegExp, string])[] = [
   [
     /^\/webdriver(?:\/|$)/,
@@ -16,10 +16,10 @@ const NOT_SERVED: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 const SOCKETS = ['/connect', '/view'];
-/** What a client that means to drive a session names. */
+/** Paths of WebSockets that drive a session. */
 const CREDENTIALS = ['signingKey', 'apiKey'];
 
-/** Throws NOT_IMPLEMENTED, or UPGRADE_REQUIRED for a WebSocket's address asked without upgrade. */
+/** Throws NOT_IMPLEMENTED, or UPGRADE_REQUIRED for a WebSocket URL requested without an upgrade. */
 export function refuseUnserved(method: string, { pathname, searchParams }: URL): void {
   const [, sentence] = NOT_SERVED.find(([path]) => path.test(pathname)) ?? [];
   if (sentence !== undefined) throw new Fault('NOT_IMPLEMENTED', sentence);

@@ -1,7 +1,7 @@
 /**
- * What an address that drives a session presents: the key in it, or the API key in a header. The
- * forms are those of proto/spec/sessions.md 4: connectUrl itself, and the older
- * ?apiKey=&sessionId=, of which apiKey alone asks for a new session.
+ * The credential in a URL that drives a session: the key in it, or an API key in a header. The
+ * forms are those of proto/spec/sessions.md 4: connectUrl, and the older ?apiKey=&sessionId=, where
+ * apiKey alone starts a session.
  */
 import type { IncomingMessage } from 'node:http';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
@@ -11,13 +11,13 @@ import { URL_MAX_CHARS } from '../config.ts';
 import { callMetadata } from '../http/auth.ts';
 import type { Credential } from './runner-client.ts';
 
-/** What is asked for: something that opens a session, a session of the key's, or a new one. */
+/** The requested session: by a credential, by API key and id, or a new one. */
 export type Presented =
   | { kind: 'credential'; credential: Credential }
   | { kind: 'session'; sessionId: string; options: CallOptions }
   | { kind: 'new'; options: CallOptions };
 
-/** A session with every default. */
+/** A session with default settings. */
 const PLAIN = {
   browserSettings: undefined,
   proxies: undefined,
@@ -25,7 +25,7 @@ const PLAIN = {
   proxySettings: undefined,
 };
 
-/** The request's address, of which only path and query count. Throws as gateway/app.ts does. */
+/** The URL of the request, of which only path and query are used. Throws as gateway/app.ts does. */
 export function targetOf({ url = '' }: IncomingMessage): URL {
   if (url.length > URL_MAX_CHARS) {
     throw new Fault('URI_TOO_LONG', 'The URL is too long.', { limitChars: URL_MAX_CHARS });
@@ -35,7 +35,7 @@ export function targetOf({ url = '' }: IncomingMessage): URL {
   return target;
 }
 
-/** Throws API_KEY_MISSING when there is nothing. */
+/** Throws API_KEY_MISSING without a credential. */
 export function presentedBy(
   request: IncomingMessage,
   { searchParams }: URL,
@@ -56,13 +56,15 @@ export function presentedBy(
   return { kind: 'session', sessionId, options: { metadata } };
 }
 
-/** The token of a live view's link. */
+/** The token of a live view link. */
 export function viewerOf({ searchParams }: URL): Presented {
   const value = searchParams.get('token') ?? '';
   return { kind: 'credential', credential: { $case: 'viewToken', value } };
 }
 
-/** What core locates it by; starts a session when a new one is asked for. */
+/**
+ * The credential by which core locates the session; starts a session when a new one is requested.
+ */
 export async function credentialOf(
   presented: Presented,
   { sessions }: Pick<Clients, 'sessions'>,

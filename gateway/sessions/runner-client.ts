@@ -1,6 +1,6 @@
 /**
- * Where a session is, and the door of the runner that has it: core says where, the signing key
- * opens it. What the door offers stands in runner/sessions/server/session-server.ts.
+ * The client of a runner's session server. Core locates a session; the signing key authenticates
+ * the connection. runner/sessions/server/session-server.ts defines the server.
  */
 import { once } from 'node:events';
 import { request as ask } from 'node:http';
@@ -17,16 +17,16 @@ import {
   LOCATE_MAX_MS,
 } from '../config.ts';
 
-/** Where a running session is. */
+/** Location of a running session. */
 export type Place = {
   sessionId: string;
   /** unix:<path> or host:port. */
   address: string;
-  /** Opens the door there. */
+  /** Token for that session server. */
   signingKey: string;
-  /** When a view's token stops to work; undefined for a signing key. */
+  /** When a live view token expires; undefined for a signing key. */
   expiresAt: Date | undefined;
-  /** Public part of the API key that the credential was given to; empty: none. */
+  /** Public part of the API key that received the credential; empty: none. */
   apiKeyId: string;
 };
 
@@ -36,8 +36,8 @@ export type Credential = NonNullable<LocateSessionRequest['credential']>;
 export type Locate = (credential: Credential, signal: AbortSignal) => Promise<Place>;
 
 /**
- * Waits for a session that has no Chrome yet, LOCATE_MAX_MS at most. Throws core's Faults:
- * SIGNING_KEY_INVALID, SESSION_ENDED, and CORE_UNAVAILABLE when the wait was too long.
+ * Locates a session and waits for its Chrome, LOCATE_MAX_MS at most. Throws core's Faults:
+ * SIGNING_KEY_INVALID, SESSION_ENDED, and CORE_UNAVAILABLE when the wait is over.
  */
 export function locator(options: {
   clients: Pick<Clients, 'sessions'>;
@@ -52,7 +52,7 @@ export function locator(options: {
   };
 }
 
-/** A connection to a door. Throws BROWSER_FAILED, or the signal's reason. */
+/** A connection to a session server. Throws BROWSER_FAILED, or the signal's reason. */
 export async function dial(address: string, signal: AbortSignal): Promise<Socket> {
   const socket = connect(optionsOf(address));
   socket.setNoDelay(true);
@@ -68,8 +68,8 @@ export async function dial(address: string, signal: AbortSignal): Promise<Socket
 }
 
 /**
- * One request to the session's door; gives its JSON. Throws what the door refused: the status that
- * it gave as a Fault of that kind, or BROWSER_FAILED when it cannot be reached.
+ * Sends one request to the session server and returns its JSON. Throws the server's refusal as a
+ * Fault with the same code, or BROWSER_FAILED when it is unreachable.
  */
 export async function askDoor(place: DoorPlace, wanted: Wanted): Promise<unknown> {
   const answer = await bytesFromDoor(place, wanted);
@@ -89,7 +89,7 @@ type Wanted = {
   timeoutMs?: number;
 };
 
-/** The answer as it is, for what is long and only passed on. */
+/** Returns the answer unparsed, for large answers that are passed through. */
 export async function bytesFromDoor(
   { address, signingKey }: DoorPlace,
   wanted: Wanted,
@@ -105,9 +105,10 @@ export async function bytesFromDoor(
   });
   try {
     const answered = once(call, 'response', { signal: within });
-    answered.catch(() => undefined); // heard below; the body may fail first
+    answered.catch(() => undefined); // handled below; the body may fail first
     const sent = body && pipeline(body, call);
-    sent?.catch(() => undefined); // heard below; a door that refuses answers before it has read all
+    // handled below; a refusing server answers before it has read the body
+    sent?.catch(() => undefined);
     if (sent) await Promise.race([sent, answered]);
     else call.end();
     const [response] = await answered;

@@ -1,12 +1,12 @@
 /**
- * WebSocket upgrades: /connect, / and /devtools/... drive a session, /view watches one.
- *   asked -> located (core says where it is; a session without a Chrome is waited for)
- *   -> handed over, when its runner is in this service | dialled -> spliced -> closed
- * The upgrade is replayed at the runner's door, and its answer is the client's: from then on bytes
- * pass unread, or do not pass here at all. What is refused before gets the table's answer, readable
- * on the upgrade. Origin is not looked at: the key in the address is the whole right, and no cookie
- * gives any. A drain refuses what is not spliced yet and closes our half of the others: their
- * runner tells the clients 1001.
+ * WebSocket upgrades: /connect, / and /devtools/... drive a session, /view shows one. requested ->
+ * located (by core; a session without a Chrome is waited for) -> handed off, when its runner is in
+ * this service | connected -> spliced -> closed. The upgrade is replayed to the runner's session
+ * server, and the client receives its answer: from then on bytes pass unparsed, or not through this
+ * process at all. Refusals before that are JSON errors, readable on the upgrade. Origin is ignored:
+ * the key in the URL is the only credential, and no cookie is used. A drain refuses upgrades that
+ * are not spliced yet and closes the write side of the others: their runner closes the clients with
+ * 1001.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -30,7 +30,7 @@ import { splice } from './splice.ts';
 export type Tunnels = {
   /** Node's `upgrade`. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
-  /** Ends all of them; settles when they are gone. */
+  /** Closes all connections; settles when they are closed. */
   close(): Promise<void>;
 };
 
@@ -41,7 +41,7 @@ type Options = {
   log: Log;
 };
 
-/** Which requests are taken out of HTTP; any other Upgrade is ignored, as RFC 9110 7.8 allows. */
+/** Requests handled as upgrades; any other Upgrade is ignored, as RFC 9110 7.8 allows. */
 export function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
@@ -72,7 +72,7 @@ export function openTunnels(options: Options): Tunnels {
   return {
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy());
-      // a session may be silent for long; runner/sessions/relay/idle-timeout.ts ends it
+      // sessions may be idle for long; runner/sessions/relay/idle-timeout.ts closes them
       socket.setTimeout(0);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, TUNNEL_KEEP_ALIVE_MS);
@@ -102,7 +102,7 @@ function keepUntilClosed(socket: Socket, all: Set<Socket>): { closed: Promise<vo
   return { closed };
 }
 
-/** Where the session is that was asked for, and what to say there. */
+/** Location of the requested session, and its path on the session server. */
 async function reach(
   request: IncomingMessage,
   options: Options & { requestId: string; signal: AbortSignal },
@@ -122,8 +122,8 @@ async function reach(
 }
 
 /**
- * The door's path of a socket that drives: of the browser, or of one target. A key that a client
- * puts behind the path as if it were part of it (chrome-remote-interface's alterPath) is passed by.
+ * Path on the session server of a socket to the browser or to one target. A key that a client
+ * appends to the path (chrome-remote-interface's alterPath) is removed.
  */
 function drivenBy(pathname: string): string | undefined {
   if (pathname === '/' || pathname === '/connect') return '/connect';
@@ -132,7 +132,9 @@ function drivenBy(pathname: string): string | undefined {
   return kind === 'page' ? `/devtools/page/${id}` : '/connect';
 }
 
-/** What the runner's WebSocket server would refuse without our body. RFC 6455 4.2.1. */
+/**
+ * Requests that the runner's WebSocket server would refuse without a JSON error. RFC 6455 4.2.1.
+ */
 function checkHandshake({ method, headers }: IncomingMessage): void {
   const key = headers['sec-websocket-key'] ?? '';
   const isWhole = method === 'GET' && /^[+/0-9A-Za-z]{22}==$/.test(key);
@@ -141,13 +143,13 @@ function checkHandshake({ method, headers }: IncomingMessage): void {
   }
 }
 
-/** With the API key that the connection ends with. */
+/** With the id of the API key that the connection depends on. */
 function keyOf({ signingKey, apiKeyId }: Place): string {
   const key = `signingKey=${encodeURIComponent(signingKey)}`;
   return apiKeyId === '' ? key : `${key}&apiKeyId=${encodeURIComponent(apiKeyId)}`;
 }
 
-/** As it was asked for, but with the key of the door for the token. */
+/** Replays the request with the token of the session server instead of the credential. */
 function viewPath({ searchParams }: URL, place: Place): string {
   const rest = new URLSearchParams(searchParams);
   for (const name of ['token', 'signingKey', 'apiKeyId', 'until']) rest.delete(name);
@@ -155,7 +157,7 @@ function viewPath({ searchParams }: URL, place: Place): string {
   return `/view?${keyOf(place)}&${rest}`;
 }
 
-/** Without extensions: compression costs 25 times the CPU and is of no use here. */
+/** Without extensions: compression costs 25 times the CPU and has no benefit here. */
 function replayOf({ headers }: IncomingMessage, path: string): Buffer {
   const protocol = headers['sec-websocket-protocol'];
   const lines = [
@@ -171,13 +173,13 @@ function replayOf({ headers }: IncomingMessage, path: string): Buffer {
 }
 
 type Early = Disposable & {
-  /** Aborts when the client leaves before its upgrade is answered. */
+  /** Aborts when the client disconnects before its upgrade is answered. */
   gone: AbortSignal;
-  /** What it has said so far; from now on it is somebody else's to listen. */
+  /** The bytes received so far; afterwards another reader takes over. */
   take(): Buffer;
 };
 
-/** Reads a client that waits, which is how its leaving is noticed. */
+/** Reads from a waiting client, which detects that it disconnects. */
 function openEarly(socket: Socket, head: Buffer): Early {
   const gone = new AbortController();
   const said = [head];
@@ -187,7 +189,7 @@ function openEarly(socket: Socket, head: Buffer): Early {
     size += bytes.length;
     if (size > TUNNEL_EARLY_MAX_BYTES) socket.pause();
   };
-  const leave = (): void => gone.abort(new Error('the client has left'));
+  const leave = (): void => gone.abort(new Error('the client has disconnected'));
   socket.on('data', read).once('end', leave).once('close', leave);
   const stop = (): void => {
     socket.off('data', read).off('end', leave).off('close', leave);
@@ -203,7 +205,7 @@ function openEarly(socket: Socket, head: Buffer): Early {
   };
 }
 
-/** The table's answer; then the client has a moment to read it. */
+/** Sends the JSON error, then gives the client a moment to read it. */
 function refuse(
   socket: Socket,
   error: unknown,
@@ -213,7 +215,8 @@ function refuse(
   if (fault !== error) log.error({ requestId, err: error }, 'bug');
   log.debug({ requestId, reason: fault.reason }, 'upgrade refused');
   socket.end(rawAnswer(fault, requestId));
-  socket.resume(); // closing over unread bytes would reset the connection before it is read
+  // closing a socket with unread bytes would reset the connection before the client reads
+  socket.resume();
   const cut = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(cut));
 }

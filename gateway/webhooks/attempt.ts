@@ -1,9 +1,8 @@
 /**
- * One attempt: one POST, and what became of it. The status line decides; redirects are not
- * followed. Its clocks are its own:
- * the whole attempt, the answer from the moment that the request has a connection, and the body, of
- * which the beginning is kept. Whatever a hostile endpoint does, it ends within the whole.
- * proto/spec/webhooks.md 5.
+ * One attempt: one POST and its outcome. The status line decides; redirects are not followed.
+ * Separate deadlines apply to the whole attempt, to the answer after the request has a connection,
+ * and to the body, of which the beginning is stored. The attempt ends within its deadline whatever
+ * a hostile endpoint does. proto/spec/webhooks.md 5.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -15,29 +14,31 @@ import { type Failure, failureOf } from './failures.ts';
 export type Budget = { wholeMs: number; answerMs: number; bodyMs: number };
 export const BUDGET: Budget = { wholeMs: 22_000, answerMs: 15_000, bodyMs: 2_000 };
 
-/** In bytes of the answer's body: read at most, and kept of it. */
+/** In bytes of the response body: read at most, and stored. */
 const BODY_READ_BYTES = 64 * 1024;
 const BODY_KEPT_BYTES = 1_024;
 /**
- * In milliseconds. A kept connection that breaks within this, unanswered, was closed before we
- * wrote: sent once more.
+ * In milliseconds. A kept connection that breaks within this without an answer was closed before
+ * the request was written: the request is sent once more.
  */
 const RACE_MS = 1_000;
 /**
- * In milliseconds since the last answer: past it no connection is kept (connection-pools.ts), so
- * none can be
- * in that race.
+ * In milliseconds since the last answer: older connections are not kept (connection-pools.ts), so
+ * they cannot be in that race.
  */
 const WARM_MS = 5_000;
-/** In seconds; longer than any wait of the schedule. */
+/** In seconds; longer than any delay of the retry schedule. */
 const RETRY_AFTER_MAX_S = 7 * 24 * 3_600;
 /**
- * In milliseconds: a signature is as old as its claim; what has no connection by then is handed
- * back.
+ * In milliseconds: a signature is as old as its claim; without a connection by then, the claim is
+ * released.
  */
 const CLAIM_FRESH_MS = 10_000;
 
-/** One for all: what it cuts has been settled, and its stack would cost as much as the attempt. */
+/**
+ * One shared error: the aborted request has already settled, and a stack would cost as much as the
+ * attempt.
+ */
 const DONE = new Error('done');
 
 export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'>;
@@ -45,8 +46,8 @@ export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'
 export type Wire = { pools: Pools; budget?: Budget };
 
 /**
- * Sends the claim. Never rejects. An abort of `signal` ends it: UNSENT before it has a connection,
- * RESET after, with the signal's reason as its error.
+ * Sends the claim. Never rejects. An abort of `signal` ends the attempt: UNSENT before it has a
+ * connection, RESET after, with the signal's reason as its error.
  */
 export async function send(claim: Claim, wire: Wire, signal?: AbortSignal): Promise<Result> {
   const { pools, budget = BUDGET } = wire;
@@ -88,7 +89,7 @@ function post(
   });
 }
 
-/** waiting -> sent -> answered -> settled; any state -> settled by an error or a clock. */
+/** waiting -> sent -> answered -> settled; any state -> settled by an error or a deadline. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = performance.now();
   readonly #budget: Budget;
@@ -118,7 +119,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#isSettled || this.#signal?.aborted) {
-      // Its clock ran out while it waited for a connection: nothing may leave any more.
+      // The deadline passed while it waited for a connection: the request must not be sent.
       controller.abort(new Error('too late'));
       return;
     }
@@ -130,7 +131,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
-    // Informational answers come first and decide nothing.
+    // Informational answers come first and are ignored.
     if (status < 200) return;
     this.#status = status;
     this.#retryAfterS = retryAfterOf(headers['retry-after']);
@@ -146,12 +147,12 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#controller = undefined; // it ended by itself: there is nothing to cut
+    this.#controller = undefined; // it ended by itself: nothing to abort
     this.#finish();
   }
 
   onResponseError(_: unknown, error: unknown): void {
-    // The status line decided; what broke after it does not matter.
+    // The status line decided; later failures are ignored.
     if (this.#status > 0) {
       this.#finish();
       return;
@@ -185,7 +186,8 @@ class Exchange implements Dispatcher.DispatchHandler {
       status,
       latencyMs: Math.round(performance.now() - (this.#sentAt ?? this.#startedAt)),
       error: isOk ? '' : error,
-      // Bytes of its own: a view into a shared pool takes the whole pool to the other threads.
+      // Copies the bytes: a view of a shared pool would transfer the whole pool to the other
+      // thread.
       response: ownBytes(this.#body),
       retryAfterSeconds: this.#retryAfterS,
       abortMessage: !isOk && this.#isAborting,
@@ -194,8 +196,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Settles once. Whatever the endpoint still sends is not read: the connection is closed unless
-   * the answer was whole.
+   * Settles once. Further data of the endpoint is not read: the connection is closed unless the
+   * answer was complete.
    */
   #end(result: Result, isCut: boolean): void {
     if (this.#isSettled) return;
@@ -211,7 +213,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Handed back: core gives it out again at once, and the endpoint is not to blame. */
+/** Released: core hands the delivery out again at once, and the endpoint is not blamed. */
 const NOT_SENT: Failure = { outcome: 'UNSENT', error: '' };
 
 function failed({ outcome, error }: Failure, startedAt: number): Result {

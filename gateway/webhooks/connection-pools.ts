@@ -1,7 +1,7 @@
 /**
- * Connections to endpoints: one undici Pool per webhook and endpoint, so that one that hangs holds
- * up nobody else's, kept while it is used. A new TLS connection costs 2.2 ms of CPU, one that is
- * reused 0.1 ms: reuse matters more than anything.
+ * Connections to endpoints: one undici Pool per webhook and endpoint, so that a hanging endpoint
+ * delays no other, kept while it is used. A new TLS connection costs 2.2 ms of CPU, a reused one
+ * 0.1 ms, so reuse matters most.
  */
 import { createSecureContext, getCACertificates } from 'node:tls';
 import { buildConnector, Pool } from 'undici';
@@ -9,16 +9,19 @@ import type { Guard } from './ssrf-guard.ts';
 
 /** Per webhook: the cap of its deliveries in flight. Source: proto/spec/webhooks.md 9. */
 const CONNECTIONS_MAX = 8;
-/** Pools kept, the least recently used goes first. Source: proto/spec/webhooks.md 9. */
+/**
+ * Maximum number of pools; the least recently used is closed first. Source: proto/spec/webhooks.md
+ * 9.
+ */
 const POOLS_MAX = 500;
 /** In milliseconds, DNS included. Source: proto/spec/webhooks.md 5. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * Of one address, when there are several. Ours: Node's 250 ms are less than a distant receiver
- * takes, or this process when it is busy, and it goes back to none.
+ * Per address, when there are several. Ours: Node's default of 250 ms is too short for distant
+ * receivers and for a busy process, and Node does not return to an address.
  */
 const ATTEMPT_TIMEOUT_MS = 2_000;
-/** In milliseconds: shorter than the usual 5 s of servers, so that we are the side that closes. */
+/** In milliseconds: shorter than the usual 5 s of servers, so that the sender closes first. */
 const KEEP_ALIVE_MS = 4_000;
 /** In bytes, of an answer's headers. Source: proto/spec/webhooks.md 5. */
 const HEADERS_MAX_BYTES = 16 * 1024;
@@ -27,21 +30,21 @@ export type Connections = {
   pool: Pool;
   /** Path and query of the endpoint. */
   path: string;
-  /** When it last had an answer: a connection of it may be one that the endpoint just closed. */
+  /** When it last received an answer: the endpoint may just have closed a connection of it. */
   answeredAt: number;
 };
 
 export type Pools = AsyncDisposable & {
   /**
-   * Throws BlockedAddress when the endpoint may not be one. Its text is read once, with the pool:
-   * what it says does not change, and what its name resolves to is asked at each connection.
+   * Throws BlockedAddress when the endpoint is not allowed. The URL is checked once, with the pool;
+   * its name is resolved and checked at each connection.
    */
   of(webhookId: string, endpoint: string): Connections;
 };
 
-/** `ca` is PEM text of certificates that are trusted beside the system's. */
+/** `ca` is PEM text of certificate authorities in addition to the system's. */
 export function openPools(guard: Guard, ca?: string): Pools {
-  // One context for all: a list of 140 certificates is parsed once, not at each connection.
+  // One shared context: a list of 140 certificates is parsed once instead of at each connection.
   const secureContext = createSecureContext({
     minVersion: 'TLSv1.2',
     ca: ca === undefined ? getCACertificates('default') : [...getCACertificates('default'), ca],
@@ -59,7 +62,7 @@ export function openPools(guard: Guard, ca?: string): Pools {
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: HEADERS_MAX_BYTES,
-      // The attempt has clocks of its own: undici's overshoot by half a second.
+      // The attempt has its own deadlines: undici's are late by up to half a second.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -75,7 +78,7 @@ export function openPools(guard: Guard, ca?: string): Pools {
       const [oldest] = pools;
       if (pools.size > POOLS_MAX && oldest) {
         pools.delete(oldest[0]);
-        // Ends when the last attempt through it has ended.
+        // Closes when the last attempt through it has ended.
         void oldest[1].pool.close().catch(() => undefined);
       }
       return connections;
@@ -87,7 +90,7 @@ export function openPools(guard: Guard, ca?: string): Pools {
   };
 }
 
-/** Verification cannot be turned off, not even by NODE_TLS_REJECT_UNAUTHORIZED. */
+/** Certificate verification cannot be disabled, not even by NODE_TLS_REJECT_UNAUTHORIZED. */
 function guardedConnector(
   guard: Guard,
   secureContext: ReturnType<typeof createSecureContext>,

@@ -1,6 +1,6 @@
 /**
- * The calls to core that one sender's thread asks for, in its name: each is answered once, by what
- * core said or by `failed`. When the thread is gone, what it still asks is left.
+ * Calls core on behalf of one sender thread: each request of the thread receives core's answer or
+ * `failed`. When the thread has ended, its pending requests are dropped.
  */
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../../proto/common/log.ts';
@@ -16,17 +16,15 @@ const CALL_TIMEOUT_MS = 10_000;
 export type Calls = {
   claim(id: number, max: number): void;
   report(id: number, reports: AttemptReport[], max: number): void;
-  /** Nobody waits for that claim any more. */
+  /** The claim was cancelled. */
   leave(id: number): void;
-  /**
-   * Leaves claims, lets reports end. Resolves when core does nothing more in this thread's name.
-   */
+  /** Cancels claims, lets reports finish. Resolves when no call of this thread is left. */
   end(): Promise<void>;
 };
 
 type Parts = { client: Clients['deliveries']; token: string; senderId: string; log: Log };
 
-/** Takes a name of its own at core: the later instance takes over what an earlier one held. */
+/** Uses a new instance id: the later instance takes over the claims of earlier ones. */
 export function openCalls(parts: Parts, tell: (message: ToThread) => void): Calls {
   const { client, senderId, log } = parts;
   const identity = { senderId, instanceId: instanceId() };
@@ -50,7 +48,7 @@ export function openCalls(parts: Parts, tell: (message: ToThread) => void): Call
       tell({ kind: 'claimed', id, claimed });
     } catch (error) {
       if (!over.signal.aborted) {
-        log.warn({ reason: asFault(error).reason }, 'deliveries cannot be claimed');
+        log.warn({ reason: asFault(error).reason }, 'claiming deliveries from core failed');
       }
       tell({ kind: 'failed', id });
     } finally {
@@ -64,7 +62,7 @@ export function openCalls(parts: Parts, tell: (message: ToThread) => void): Call
       const request = { ...identity, reports: reports.map(whole), max };
       tell({ kind: 'claimed', id, claimed: await client.reportAttempts(request, options) });
     } catch (error) {
-      log.warn({ reason: asFault(error).reason }, 'attempts cannot be reported');
+      log.warn({ reason: asFault(error).reason }, 'reporting attempts to core failed');
       tell({ kind: 'failed', id });
     }
   }
@@ -80,13 +78,13 @@ export function openCalls(parts: Parts, tell: (message: ToThread) => void): Call
   };
 }
 
-/** A message between threads makes a Uint8Array of a Buffer. */
+/** Structured cloning converts a Buffer to a Uint8Array. */
 function whole(report: AttemptReport): AttemptReport {
   const { buffer, byteOffset, byteLength } = report.response;
   return { ...report, response: Buffer.from(buffer, byteOffset, byteLength) };
 }
 
-/** A UUID v7: core takes the later of two instances for the living one. */
+/** A UUID v7: core treats the later of two instances as the current one. */
 function instanceId(): string {
   const time = Date.now().toString(16).padStart(12, '0');
   const tail = randomUUID().slice(15);

@@ -1,8 +1,8 @@
 /**
- * A webhook's name is resolved once before core registers it: one blocked answer refuses it with
- * the words that core has for a blocked URL. A name that does not resolve passes, since DNS may
- * come later; each attempt asks again. Core does no network, so it is asked here.
- * proto/spec/webhooks.md 8.
+ * Resolves the host of an endpoint before core registers the webhook: one blocked address refuses
+ * it with core's message for blocked URLs. A name that does not resolve is accepted, since its DNS
+ * records may follow; each attempt resolves it again. Core has no network access, so the gateway
+ * does this. proto/spec/webhooks.md 8.
  */
 import { literalAddress } from '../../proto/network/webhook-endpoint.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
@@ -10,7 +10,7 @@ import { type CallOptions, DEADLINE_DEFAULT_MS } from '../../proto/rpc/local.ts'
 import type { Clients } from '../../proto/rpc/services.ts';
 import { BlockedAddress, type Guard } from './ssrf-guard.ts';
 
-/** The same clients; a webhook's endpoint is vetted on the way to core. */
+/** Wraps the clients: checks a webhook's endpoint before the call to core. */
 export function vetted(clients: Clients, guard: Guard): Clients {
   const { webhooks, projects } = clients;
 
@@ -18,7 +18,7 @@ export function vetted(clients: Clients, guard: Guard): Clients {
     const name = nameOf(endpoint, guard);
     if (name === undefined) return options;
     const startedAt = performance.now();
-    // The key first: nobody else may have names resolved by us.
+    // Checks the API key first: no one else may make the service resolve names.
     await projects.listProjects({}, options);
     if (await isBlocked(name, guard)) {
       const message = '`endpoint` must be a public https URL: it names a host that is not public.';
@@ -44,7 +44,7 @@ export function vetted(clients: Clients, guard: Guard): Clients {
   };
 }
 
-/** What is to be resolved; undefined where the text alone decides, which is core's to say. */
+/** The host to resolve; undefined for literal addresses, which core checks. */
 function nameOf(endpoint: string, guard: Guard): string | undefined {
   try {
     guard.checkUrl(endpoint);
@@ -55,7 +55,7 @@ function nameOf(endpoint: string, guard: Guard): string | undefined {
   return literalAddress(hostname) === undefined ? hostname : undefined;
 }
 
-/** What does not resolve is not blocked. */
+/** A name that does not resolve is not blocked. */
 function isBlocked(name: string, guard: Guard): Promise<boolean> {
   return new Promise((resolve) => {
     guard.lookup(name, { all: true }, (error) => resolve(error instanceof BlockedAddress));

@@ -1,16 +1,13 @@
 /**
- * What went wrong with an attempt: an error of undici, node:tls or the guard -> an outcome and one
- * sentence. Pure.
+ * Maps the error of an attempt (of undici, node:tls or the guard) to an outcome and one sentence.
+ * Pure.
  */
 import type { AttemptReport_Outcome as Outcome } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { BlockedAddress, UnresolvedName } from './ssrf-guard.ts';
 
 export type Failure = { outcome: Outcome; error: string };
 
-/**
- * TLS says what is wrong with a certificate by its code; the sentence is for whoever runs the
- * endpoint.
- */
+/** TLS error codes of certificates, with a sentence for the endpoint's operator. */
 const TLS_PROBLEMS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate chain is self-signed',
@@ -30,13 +27,13 @@ const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'no connection was made in time',
   UND_ERR_CONNECT_TIMEOUT: 'no connection was made in time',
 };
-/** Our own trouble: nothing was sent, and the endpoint is not to blame. */
+/** A failure of this service: nothing was sent, and the endpoint is not blamed. */
 const OURS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const CUT: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
 /**
- * `wasSent` tells whether the request had a connection: before, a reset is a connection that was
- * not made.
+ * `wasSent` tells whether the request had a connection: before that, a reset is a failed
+ * connection.
  */
 export function failureOf(error: unknown, wasSent: boolean): Failure {
   const codes = codesOf(error);
@@ -55,14 +52,14 @@ export function failureOf(error: unknown, wasSent: boolean): Failure {
   if (connect && !wasSent) return { outcome: 'CONNECT', error: connect };
   if (!wasSent) return { outcome: 'CONNECT', error: 'the connection was not made' };
   const isCut = connect !== undefined || codes.some((code) => CUT.has(code));
-  // undici reports an answer that asks to upgrade as a socket error, too.
+  // undici also reports an answer that requests an upgrade as a socket error.
   if (isCut && !(error instanceof Error && /upgrade|bad response/.test(error.message))) {
     return { outcome: 'RESET', error: 'the connection was closed before an answer' };
   }
   return { outcome: 'PROTOCOL', error: 'the answer is not valid HTTP' };
 }
 
-/** The codes of an error, its causes and the errors it collects, outermost first. */
+/** The codes of an error, of its causes and of its aggregated errors, outermost first. */
 function codesOf(error: unknown): string[] {
   return familyOf(error).flatMap((one) =>
     'code' in one && typeof one.code === 'string' ? [one.code] : [],

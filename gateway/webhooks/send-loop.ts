@@ -1,9 +1,8 @@
 /**
- * Claims deliveries that are due, posts each, reports how it ended. It holds no secret and no
- * database, and reaches core by two questions only. running -> closing (claims no more, lets
- * attempts end) -> closed.
- * A report is repeated until core takes it: a result is lost only with the thread, or when core is
- * away for a minute, and then the delivery is sent again, with the same id. Any number of senders
+ * Claims due deliveries, posts each and reports the outcome. It has no secret and no database, and
+ * calls core by two requests only. running -> closing (no new claims, attempts finish) -> closed. A
+ * report is retried until core accepts it: a result is lost only with the thread, or when core is
+ * unreachable for a minute; the delivery is then sent again with the same id. Any number of senders
  * may run: the claim is the lock.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,48 +11,48 @@ import { send, type Wire } from './attempt.ts';
 import type { Claimed } from './messages.ts';
 
 /**
- * Attempts in flight of one sender. Ours: 64 would all be taken by eight hung endpoints
- * (proto/spec/webhooks.md 9). Of bodies it is 5 MiB at most.
+ * Maximum attempts in flight of one sender. Ours: eight hung endpoints could use 64
+ * (proto/spec/webhooks.md 9). Their bodies use 5 MiB at most.
  */
 const IN_FLIGHT_MAX = 256;
 /** Items of one call. Source: proto/spec/webhooks.md 1. */
 const BATCH_MAX = 64;
-/** Ended and not on record yet: past it core is too slow, and nothing new is begun. Ours. */
+/**
+ * Ended attempts without a report: beyond this core is too slow, and no new attempt starts. Ours.
+ */
 const REPORTS_MAX = 256;
 /**
- * A commit of core costs as much as twenty deliveries in it: while that many attempts are in
- * flight, so many ends gather before they are reported, and so many places before a claim, or as
- * many as come in these milliseconds. Ours, by measurement.
+ * A commit of core costs as much as twenty deliveries in it. With that many attempts in flight,
+ * this many results are batched before a report, and this many free slots before a claim, or as
+ * many as there are after these milliseconds. Ours, by measurement.
  */
 const GATHER_MIN = 48;
 const GATHER_MS = 2;
-/**
- * In milliseconds. Core takes the lease back after 45 s anyway. Source: proto/spec/webhooks.md 10.
- */
+/** In milliseconds. Core's lease expires after 45 s anyway. Source: proto/spec/webhooks.md 10. */
 const REPORT_KEPT_MS = 60_000;
-/** In milliseconds: the wait between calls that fail, doubling between these. */
+/** In milliseconds: back-off between failed calls, doubling between these. */
 const BACKOFF_MIN_MS = 200;
 const BACKOFF_MAX_MS = 2_000;
 
-/** The way to core. Both reject when core did not take the call: it is made again. */
+/** Calls to core. Both reject when core did not accept the call, which is then retried. */
 export type Link = {
   /**
-   * Waits for the first delivery that is due; gives up when the signal aborts. With no place free
-   * it hears of deleted webhooks, and is answered when anything changed.
+   * Waits for the first due delivery, until the signal aborts. Without free slots it returns
+   * deleted webhooks, and resolves when a delivery or webhook changed.
    */
   claim(max: number, signal: AbortSignal): Promise<Claimed>;
-  /** Takes as many as `max` that are due in the same call, without waiting. */
+  /** Also claims up to `max` due deliveries in the same call, without waiting. */
   report(reports: AttemptReport[], max: number): Promise<Claimed>;
-  /** Told how many reports were given up. */
+  /** Receives the number of dropped reports. */
   dropped(count: number): void;
 };
 
 export type Sender = {
-  /** Claims no more, lets attempts end within maxMs, and reports them. */
+  /** Stops claiming, lets attempts finish within maxMs, and reports them. */
   end(maxMs: number): Promise<void>;
 };
 
-/** Starts to send. */
+/** Starts the loop. */
 export function startSender(link: Link, wire: Wire): Sender {
   return new Loop(link, wire);
 }
@@ -64,15 +63,15 @@ type Running = { webhookId: string; cut: AbortController; ended: Promise<void> }
 class Loop implements Sender {
   readonly #link: Link;
   readonly #wire: Wire;
-  /** No more claims. */
+  /** No new claims. */
   readonly #stopping = new AbortController();
-  /** No more waiting for core. */
+  /** No more calls to core. */
   readonly #cutting = new AbortController();
   readonly #inFlight = new Set<Running>();
   readonly #reports: Kept[] = [];
   readonly #claiming: Promise<void>;
   #reporting: Promise<void> | undefined;
-  /** Places that calls under way may fill. */
+  /** Slots reserved by calls in progress. */
   #promised = 0;
 
   constructor(link: Link, wire: Wire) {
@@ -87,7 +86,7 @@ class Loop implements Sender {
     const timer = setTimeout(() => this.#cutAll(), maxMs);
     await Promise.all([...this.#inFlight].map(({ ended }) => ended));
     clearTimeout(timer);
-    // One more try for what is left, in order of arrival; core releases the rest at the next start.
+    // A last report of the remaining results, in order; core releases the rest at the next start.
     this.#cutting.abort();
     await this.#reporting;
     if (this.#reports.length > 0) await this.#reportOnce().catch(() => undefined);
@@ -97,25 +96,25 @@ class Loop implements Sender {
     for (const { cut } of this.#inFlight) cut.abort('the sender stopped before an answer');
   }
 
-  /** Waits at core for what comes due; in a backlog it is the reports that bring it. */
+  /** Waits at core for due deliveries; with a backlog, the reports return new claims. */
   async #claimLoop(): Promise<void> {
     const { signal } = this.#stopping;
     let backoffMs = BACKOFF_MIN_MS;
     while (!signal.aborted) {
       if (this.#free() < GATHER_MIN) await sleep(GATHER_MS);
-      if (signal.aborted) break; // a question to core would not hear of it any more
+      if (signal.aborted) break; // an unanswered call would not return deleted webhooks
       try {
         await this.#take((max) => this.#link.claim(max, signal));
         backoffMs = BACKOFF_MIN_MS;
       } catch {
-        // Logged where the call is made, on the main thread.
+        // Logged by the caller, on the main thread.
         await pause(backoffMs, signal);
         backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
       }
     }
   }
 
-  /** Makes a call that may fill the places that are free now, and starts what it brings. */
+  /** Makes a call that may fill the free slots, and starts the returned deliveries. */
   async #take(call: (max: number) => Promise<Claimed>): Promise<void> {
     const max = this.#stopping.signal.aborted ? 0 : Math.min(this.#free(), BATCH_MAX);
     this.#promised += max;
@@ -126,7 +125,7 @@ class Loop implements Sender {
     for (const claim of claims) this.#start(claim);
   }
 
-  /** What is in flight for a webhook that was deleted is of no use to anybody. */
+  /** Attempts in flight for a deleted webhook are aborted. */
   #cutThoseOf(gone: ReadonlySet<string>): void {
     if (gone.size === 0) return;
     for (const { webhookId, cut } of this.#inFlight) {
@@ -141,7 +140,7 @@ class Loop implements Sender {
 
   #start(claim: Claim): void {
     const cut = new AbortController();
-    // Brought by the last reports: handed back, unsent.
+    // Returned by the last reports: released without sending.
     if (this.#stopping.signal.aborted) cut.abort('the sender stopped before an answer');
     const ended = this.#attempt(claim, cut.signal).finally(() => this.#inFlight.delete(running));
     const running = { webhookId: claim.webhookId, cut, ended };
@@ -158,7 +157,7 @@ class Loop implements Sender {
     });
   }
 
-  /** Until nothing is left to report. What ends meanwhile goes with the next batch. */
+  /** Runs until no report is left. Results that arrive meanwhile are in the next batch. */
   async #reportLoop(): Promise<void> {
     let backoffMs = BACKOFF_MIN_MS;
     while (this.#reports.length > 0) {
@@ -186,7 +185,7 @@ class Loop implements Sender {
     });
   }
 
-  /** Core gave these deliveries to somebody else long ago. */
+  /** Core has released these deliveries to another sender long ago. */
   #dropStale(): void {
     const now = performance.now();
     const fresh = this.#reports.findIndex(({ until }) => until > now);

@@ -1,10 +1,9 @@
 /**
- * The main side of the sender: keeps its thread alive and makes its calls to core, with the token
- * and the name that the thread is not told. starting -> running -> (death) -> waiting -> starting;
- * any -> closing -> closed.
- * A thread that dies takes its attempts along: what waits in its name ends first, then the next
- * thread, under a later instance id, takes over what the lost one had claimed. Nothing is lost, a
- * delivery may arrive twice, with the same id.
+ * The main side of the sender: supervises its thread and calls core for it, with the token and the
+ * name that the thread does not have. starting -> running -> (crash) -> waiting -> starting; any ->
+ * closing -> closed. A crashed thread loses its attempts: its pending calls finish first, then the
+ * next thread, with a later instance id, takes over its claims. No delivery is lost; one may be
+ * sent twice, with the same id.
  */
 import type { BlockList } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,18 +16,18 @@ import { type Calls, openCalls } from './core-bridge.ts';
 import type { FromThread, ThreadOptions, ToThread } from './messages.ts';
 
 /**
- * In milliseconds: attempts in flight get this long at close, and the thread as a whole. An answer
- * has 15 s and its body 2 s more. Ours: within the drain of the gateway.
+ * In milliseconds: deadlines of attempts in flight and of the whole thread at close. An answer has
+ * 15 s and its body 2 s more. Ours: within the drain of the gateway.
  */
 const ATTEMPTS_END_MS = 17_000;
 const CLOSE_MAX_MS = 22_000;
-/** In milliseconds: the wait before another thread is started, doubling between these. Ours. */
+/** In milliseconds: back-off before another thread is started, doubling between these. Ours. */
 const RESTART_MIN_MS = 200;
 const RESTART_MAX_MS = 10_000;
-/** In milliseconds: a thread that lived this long was well; the next wait is short again. */
+/** In milliseconds: a thread that ran this long was healthy and resets the back-off. */
 const WELL_MS = 60_000;
 /**
- * In MiB: 64 attempts hold some 5 MiB. What grows past this is an attack or a leak, and ends the
+ * In MiB: 64 attempts use about 5 MiB. Growth beyond this is an attack or a leak, and ends the
  * thread instead of the process. Ours.
  */
 const HEAP_MAX_MB = 256;
@@ -38,13 +37,12 @@ export type DispatcherOptions = {
   /** The gateway token. */
   token: string;
   /**
-   * One per gateway, the same at each start of it: what an earlier start held is taken over at
-   * once.
+   * One per gateway and stable over restarts: claims of an earlier start are taken over at once.
    */
   senderId: string;
-  /** Addresses that are allowed beside the public ones. */
+  /** Allowed addresses in addition to public ones. */
   allow: BlockList;
-  /** PEM text: certificates trusted beside the system's. */
+  /** PEM text: certificate authorities in addition to the system's. */
   ca?: string | undefined;
   log: Log;
   /** For tests. */
@@ -56,13 +54,13 @@ export type DispatcherOptions = {
 
 export type Dispatcher = AsyncDisposable & {
   /**
-   * Claims no more, lets attempts end within a limit, reports them. A second call waits for the
-   * same end.
+   * Stops claiming, lets attempts finish within a limit, and reports them. A second call waits for
+   * the first.
    */
   close(): Promise<void>;
 };
 
-/** Starts to send. */
+/** Starts the sender. */
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const keeper = new Keeper(options);
   const close = () => keeper.close();
@@ -91,7 +89,7 @@ class Keeper {
     clearTimeout(late);
   }
 
-  /** One thread after the other, until closed. */
+  /** Runs one thread after the other, until closed. */
   async #keep(): Promise<void> {
     const { signal } = this.#closing;
     for (let waitMs = RESTART_MIN_MS; !signal.aborted; ) {
@@ -99,18 +97,18 @@ class Keeper {
       const error = await this.#run();
       if (signal.aborted) return;
       if (performance.now() - startedAt > WELL_MS) waitMs = RESTART_MIN_MS;
-      this.#options.log.error({ err: error, waitMs }, 'the sender thread ended, starting another');
+      this.#options.log.error({ err: error, waitMs }, 'the sender thread crashed; restarting it');
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);
       waitMs = Math.min(waitMs * 2, RESTART_MAX_MS);
     }
   }
 
-  /** One thread from its start to its end; gives what ended it. */
+  /** Runs one thread until it ends; returns the cause. */
   async #run(): Promise<unknown> {
     const { allow, ca, budget, dnsServers, onThread } = this.#options;
     const worker = new Worker(new URL('./sender-thread.ts', import.meta.url), {
       workerData: { allow, ca, budget, dnsServers } satisfies ThreadOptions,
-      env: moduleCacheEnv(), // no other variable of the service, proxies included
+      env: moduleCacheEnv(), // no variables of the service, proxies included
       execArgv: [], // the program's own flags, such as --input-type, are not for a thread
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
     });
@@ -142,7 +140,10 @@ class Keeper {
         calls.leave(message.id);
         return;
       case 'dropped':
-        this.#options.log.error({ count: message.count }, 'attempts were not reported in time');
+        this.#options.log.error(
+          { count: message.count },
+          'dropped attempt reports that core did not accept in time',
+        );
         return;
       case 'closed':
         return;

@@ -1,8 +1,8 @@
 /**
- * The sender's thread: hostile DNS, TLS and HTTP are parsed here and nowhere else. It is told what
- * it may reach when it starts, and speaks with the main thread by the messages of messages.ts.
- * open -> (close) -> closed. A fault in here ends the thread, not the process; the main side starts
- * another.
+ * The sender thread: DNS, TLS and HTTP of hostile endpoints are parsed here only. Its start data
+ * lists the addresses that it may reach, and it exchanges the messages of messages.ts with the main
+ * thread. open -> (close) -> closed. A crash ends the thread, not the process; the supervisor
+ * starts another.
  */
 import { setPriority } from 'node:os';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
@@ -18,12 +18,12 @@ if (isMainThread)
 type Waiter = { resolve: (value: Claimed) => void; reject: (error: Error) => void };
 
 /**
- * A step down, so that a burst of deliveries does not hold up the store's thread nor HTTP: on two
- * cores a commit took half as long again with all at one level. Ours, by measurement.
+ * Lower priority, so that a burst of deliveries does not delay the store's thread or HTTP: on two
+ * cores with equal priorities a commit took 50% longer. Ours, by measurement.
  */
 const NICENESS = 5;
 
-// Linux gives each thread its own; elsewhere it would be the process's.
+// On Linux a priority is per thread; elsewhere it would apply to the process.
 if (process.platform === 'linux') setPriority(NICENESS);
 
 const port = must(parentPort, 'port to the parent');

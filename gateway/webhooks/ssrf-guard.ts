@@ -1,25 +1,26 @@
 /**
- * What the sender may connect to. Every address that a name resolves to is vetted, and the socket
- * gets no other: a name that changes between check and use finds the check again. One blocked
- * answer blocks the attempt: mixed answers are an attack. Names go to DNS servers only, by c-ares:
- * `dns.lookup` shares a slow pool, in which four silent servers held up every other lookup for over
- * 15 s. /etc/hosts is not asked; localhost alone is known here. proto/spec/webhooks.md 8.
+ * Address checks of the sender. Every address of a name is checked, and the socket uses a checked
+ * address: a name that changes between check and connection is checked again. One blocked address
+ * blocks the attempt: mixed answers are an attack. Names are resolved by DNS servers only, with
+ * c-ares: `dns.lookup` shares a slow pool, in which four silent servers delayed every other lookup
+ * by over 15 s. /etc/hosts is not used; only localhost is resolved locally. proto/spec/webhooks.md
+ * 8.
  */
 import { promises as dns } from 'node:dns';
 import type { BlockList, LookupFunction } from 'node:net';
 import { isAllowed } from '../../proto/network/public-addresses.ts';
 import { checkEndpoint, isLocalhost } from '../../proto/network/webhook-endpoint.ts';
 
-/** In milliseconds, of one try; and how many. Source: proto/spec/webhooks.md 5. */
+/** In milliseconds, per try; and the number of tries. Source: proto/spec/webhooks.md 5. */
 const DNS_TIMEOUT_MS = 2_000;
 const DNS_TRIES = 2;
-/** In milliseconds, of both tries: c-ares waits longer at the second, and asks each server. */
+/** In milliseconds, for both tries: c-ares waits longer in the second, and queries each server. */
 const DNS_MAX_MS = DNS_TIMEOUT_MS * DNS_TRIES;
-/** A name with more answers than this is no endpoint. Source: proto/spec/webhooks.md 8. */
+/** A name with more addresses is refused. Source: proto/spec/webhooks.md 8. */
 const ANSWERS_MAX = 16;
 const LOOPBACKS = ['127.0.0.1', '::1'];
 
-/** Never carries the address: it would tell a tenant what our network looks like. */
+/** Never contains the address: it would reveal the network of the service. */
 export class BlockedAddress extends Error {
   override readonly name = 'BlockedAddress';
   constructor() {
@@ -37,17 +38,17 @@ export type Resolve = (name: string) => Promise<string[]>;
 
 export type Guard = {
   /**
-   * Throws BlockedAddress for a URL that may not be an endpoint; literal addresses never reach
+   * Throws BlockedAddress for a URL that is not an allowed endpoint; literal addresses never reach
    * `lookup`.
    */
   checkUrl(endpoint: string): void;
-  /** Throws BlockedAddress for an address that a socket reached and may not. */
+  /** Throws BlockedAddress for a socket's remote address that is not allowed. */
   checkAddress(address: string | undefined): void;
   /** The lookup hook of a socket. */
   lookup: LookupFunction;
 };
 
-/** `allow` is the operator's list of addresses beside the public ones. */
+/** `allow` is the operator's list of addresses in addition to public ones. */
 export function openGuard(allow: BlockList, resolve: Resolve = dnsResolver()): Guard {
   async function vetted(name: string): Promise<string[]> {
     if (isLocalhost(name)) {
@@ -89,8 +90,8 @@ function familyOf(address: string): 4 | 6 {
 }
 
 /**
- * Asks for A and AAAA together; one of the two is enough. `servers` are the system's unless given.
- * A resolver of its own: what it waits for holds up nobody else's.
+ * Queries A and AAAA concurrently; one answer is enough. `servers` default to the system's. Uses
+ * its own resolver, so that its waits delay no other lookup.
  */
 export function dnsResolver(servers?: readonly string[]): Resolve {
   const resolver = new dns.Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });

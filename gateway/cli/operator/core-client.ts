@@ -60,7 +60,7 @@ function tokenOf({ dataDir }: Place, env: Env): string {
       const why = `cannot read ${path}: run this command as the user of the service`;
       throw new Exit(EXIT.config, why, cause);
     }
-    const why = `${path} does not exist: set --data to the data directory, or start the service once`;
+    const why = `no ${path}: set --data to the data directory, or start the service once`;
     throw new Exit(EXIT.port, why, cause);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * POST /v1/functions/builds: the archive streams into BlobService as it arrives; its stream ends
- * well only after the whole form proved good, so a form that is cut off, too large or wrong leaves
- * no blob. Wire facts: proto/spec/functions.md 2.
+ * POST /v1/functions/builds: streams the archive to BlobService while it is received. The blob is
+ * committed only after the whole form was valid, so a truncated, oversized or invalid form leaves
+ * no blob. Format: proto/spec/functions.md 2.
  */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
@@ -20,7 +20,7 @@ import type { EnterUpload } from './upload-limits.ts';
 
 export const BUILDS_PATH = '/v1/functions/builds';
 
-/** Serves the upload of one build. */
+/** Handles the upload of a build. */
 export function createBuild(
   clients: Clients,
   registry: FileRegistry,
@@ -56,12 +56,12 @@ async function* blobOf(form: Form): AsyncGenerator<WriteBlobRequest> {
   await form.metadata;
 }
 
-/** Its part of the OpenAPI description. */
+/** The OpenAPI description of this route. */
 export const BUILDS_PATHS = {
   [BUILDS_PATH]: {
     post: {
       operationId: 'createBuild',
-      summary: 'Publishes an archive: accepts a build of it.',
+      summary: 'Uploads an archive and starts a build.',
       requestBody: {
         required: true,
         content: {

@@ -1,7 +1,8 @@
 /**
- * /v1/contexts/{id}/content: PUT brings what a context holds, GET takes it, as it is stored. The
- * URL is the capability: core signed it, core judges it, and no API key is asked for. Bytes stream
- * both ways; an upload replaces the content once core has proved it, and leaves nothing otherwise.
+ * /v1/contexts/{id}/content: PUT uploads the content of a context, GET downloads it as it is
+ * stored. The signed URL is the credential: core signs and verifies it, and no API key is required.
+ * Bytes are streamed in both directions. An upload replaces the content after core has verified it,
+ * and leaves nothing otherwise.
  */
 import type { IncomingMessage } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
@@ -26,12 +27,12 @@ const CONTENT = /^\/v1\/contexts\/([^/]+)\/content$/;
 
 type Options = { clients: Clients; gatewayToken: string };
 
-/** Whether the request brings content, which has limits of its own. */
+/** Whether the request uploads content, which has its own limits. */
 export function isContentUpload(method: string, path: string): boolean {
   return method === 'PUT' && CONTENT.test(path);
 }
 
-/** Both routes. They stand before the check for keys. */
+/** Both routes. They are registered before the API key check. */
 export function contextContent({ clients, gatewayToken }: Options): Middleware {
   const router = new Router<State>({ sensitive: true, strict: true });
   const optionsOf = (ctx: Context, timeoutMs: number): CallOptions => ({
@@ -73,13 +74,14 @@ async function* blobOf(bytes: Readable, url: string): AsyncGenerator<WriteBlobRe
 }
 
 /**
- * The body's bytes. They fail when the client leaves or sends nothing for UPLOAD_IDLE_MS; what is
- * left of them at the end is dropped, so that an answer can still be read.
+ * The bytes of the body. The stream fails when the client disconnects or sends nothing for
+ * UPLOAD_IDLE_MS. The rest is discarded at the end, so that the client can still read the answer.
  */
 function openBody(request: IncomingMessage): Disposable & { bytes: Readable } {
   const bytes = new PassThrough();
   const fail = (fault: Fault) => bytes.destroy(fault);
-  bytes.on('error', () => undefined); // whoever reads sees it; when nobody does, it is no bug
+  // the reader receives the error; without a reader it is not a bug
+  bytes.on('error', () => undefined);
   const slow = new Fault('REQUEST_TIMEOUT', 'The upload took too long to arrive.');
   const idle = setTimeout(() => fail(slow), UPLOAD_IDLE_MS);
   request.on('data', () => idle.refresh());
@@ -107,7 +109,7 @@ const SIGNED = [
     in: 'query',
     required: name !== 'key',
     schema: { type: 'string' },
-    description: 'As in the URL that was given out; nothing of it can be changed.',
+    description: 'Signature parameters of the URL; any change invalidates it.',
   })),
 ];
 const FAILURE = {
@@ -115,13 +117,14 @@ const FAILURE = {
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
 };
 
-/** Their part of the OpenAPI description. */
+/** The OpenAPI description of these routes. */
 export const CONTEXTS_PATHS = {
   '/v1/contexts/{id}/content': {
     put: {
       operationId: 'uploadContext',
-      summary: 'Replaces the content of a context by an encrypted user-data directory, 512 MiB.',
-      description: 'The URL is uploadUrl. No API key is needed. The layout: core/README.md.',
+      summary: 'Replaces the content of a context; 512 MiB at most.',
+      description:
+        'The URL is uploadUrl. No API key is needed. The body is an encrypted user-data directory.',
       security: [],
       parameters: SIGNED,
       requestBody: { required: true, content: BINARY },
@@ -139,8 +142,8 @@ export const CONTEXTS_PATHS = {
     },
     get: {
       operationId: 'downloadContext',
-      summary: 'The content of a context, encrypted, as it is stored.',
-      description: 'The URL is downloadUrl. No API key is needed. The same bytes may be uploaded.',
+      summary: 'Downloads the encrypted content of a context.',
+      description: 'The URL is downloadUrl. No API key is needed. The bytes can be uploaded again.',
       security: [],
       parameters: SIGNED,
       responses: { 200: { description: 'The bytes.', content: BINARY }, default: FAILURE },

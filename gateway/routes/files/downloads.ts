@@ -1,7 +1,7 @@
 /**
- * The bytes of downloads: GET /v1/downloads/{id} gives those of one where Accept asks for them and
- * what is known of it otherwise; GET /v1/sessions/{id}/downloads gives all of a session as one zip,
- * which is made as it is read. Wire facts: proto/spec/sessions.md 9.
+ * The bytes of downloads: GET /v1/downloads/{id} returns the bytes of one download when Accept
+ * requests them, and its metadata otherwise. GET /v1/sessions/{id}/downloads returns all downloads
+ * of a session as a zip, created while it is read. Format: proto/spec/sessions.md 9.
  */
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -24,7 +24,7 @@ import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
 
 export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
 export const DOWNLOADS_ROUTE = '/v1/sessions/:id/downloads';
-/** Of a list. Source: proto/spec/rest.md 2. */
+/** Page size of a list. Source: proto/spec/rest.md 2. */
 const PAGE = 100;
 /** Files of one zip. Ours: a session has at most 1,000 (runner/sessions/downloads.ts). */
 const FILES_MAX = 10_000;
@@ -47,7 +47,7 @@ export function getDownload(clients: Clients, registry: FileRegistry): RouterMid
     const wanted = { blobId: found.blobId };
     const body = await begun(clients.blobs.readBlob(wanted, call(FILE_TRANSFER_TIMEOUT_MS)));
     ctx.attachment(filename);
-    ctx.type = BYTES; // not by its name: nothing of a stranger's is shown as a page of ours
+    ctx.type = BYTES; // not by its name: foreign content must not render as a page of this origin
     ctx.length = size;
     ctx.body = body;
   };
@@ -68,7 +68,7 @@ export function getSessionDownloads(clients: Clients): RouterMiddleware<State> {
 
 type MakeCall = (timeoutMs?: number) => CallOptions;
 
-/** Oldest first. One that comes meanwhile moves the pages: nothing is taken twice. */
+/** Oldest first. A download added meanwhile shifts the pages; none is included twice. */
 async function listAll(
   { downloads }: Clients,
   sessionId: string,
@@ -94,7 +94,9 @@ async function contentOf(
   return begun(blobs.readBlob({ blobId }, options));
 }
 
-/** Stored, not packed: its size is known before it is read, and most files are packed already. */
+/**
+ * Stored without compression: the size is known in advance, and most files are already compressed.
+ */
 function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Readable>) {
   const zip = new yazl.ZipFile();
   const body = zip.outputStream as Readable;
@@ -124,8 +126,8 @@ function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Rea
 }
 
 /**
- * With the time before its ending, which goes up until nothing else has the name; without colons: a
- * zip takes no name that begins with a drive.
+ * Adds the time before the extension, increased until the name is unique; without colons, since
+ * names in a zip must not begin with a drive letter.
  */
 function nameIn(taken: Set<string>, filename: string, at: number): string {
   const ending = extname(filename);
@@ -138,13 +140,13 @@ function nameIn(taken: Set<string>, filename: string, at: number): string {
   }
 }
 
-/** Their part of the OpenAPI description; that of the metadata is the contract's. */
+/** The OpenAPI description of the zip; the contract describes the metadata. */
 export const DOWNLOADS_PATHS = {
   '/v1/sessions/{sessionId}/downloads': {
     get: {
       operationId: 'getSessionDownloads',
-      summary: 'All that the pages of a session have downloaded so far, as a zip.',
-      description: 'Names carry the time, in ms since 1970, before their ending.',
+      summary: 'All downloads of a session as a zip.',
+      description: 'File names contain the time, in ms since 1970, before the extension.',
       parameters: [{ ...ID, name: 'sessionId' }],
       responses: {
         200: { description: 'The zip.', content: { 'application/zip': BINARY } },
@@ -153,5 +155,5 @@ export const DOWNLOADS_PATHS = {
     },
   },
 };
-/** What GET /v1/downloads/{id} answers beside JSON. */
+/** The additional answer of GET /v1/downloads/{id}. */
 export const DOWNLOAD_CONTENT = { [BYTES]: BINARY };

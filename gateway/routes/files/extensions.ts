@@ -1,6 +1,6 @@
 /**
- * POST /v1/extensions: a browser extension as a zip, which streams into BlobService as it arrives;
- * core then looks at it, and says what is wrong. Wire facts: proto/spec/sessions.md 9.
+ * POST /v1/extensions: streams the zip of a browser extension to BlobService; core then validates
+ * it. Format: proto/spec/sessions.md 9.
  */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
@@ -59,12 +59,12 @@ async function* blobOf(form: FileForm): AsyncGenerator<WriteBlobRequest> {
   await form.whole;
 }
 
-/** Its part of the OpenAPI description. */
+/** The OpenAPI description of this route. */
 export const EXTENSIONS_PATHS = {
   [EXTENSIONS_PATH]: {
     post: {
       operationId: 'createExtension',
-      summary: 'Keeps a browser extension, which sessions load by its id.',
+      summary: 'Uploads a browser extension, which sessions load by its id.',
       requestBody: fileBody('A zip of at most 100 MiB with manifest.json at its root.'),
       responses: {
         200: {

@@ -1,4 +1,4 @@
-/** Feeds a request into a parser of its parts, within a size and a time. */
+/** Feeds a request to a multipart parser, within limits on size and time. */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
@@ -8,23 +8,23 @@ import { tooLarge } from '../../http/body.ts';
 
 export type Feed = Disposable & {
   parser: busboy.Busboy;
-  /** Ends it with what is wrong. */
+  /** Ends the feed with a fault. */
   fail(fault: Fault): void;
-  /** To be called when the parser is listened to. */
+  /** Call this after listeners were added to the parser. */
   start(): void;
 };
 
 type Limits = {
   /** In bytes, of the whole form. */
   maxBytes: number;
-  /** In bytes, of what is in it: what a client is told. */
+  /** In bytes, of the file: the limit in the error. */
   shownMaxBytes: number;
 };
 
 /**
- * Throws UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once; what comes later is told to
- * `onFault`, first its reason, perhaps others after it. Disposed of, it drops what is left, so that
- * an answer can still be read.
+ * Throws UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once. `onFault` receives later faults, the
+ * cause first. When disposed, discards the rest of the request, so that the client can still read
+ * the answer.
  */
 export function openFeed(
   request: IncomingMessage,
@@ -45,11 +45,11 @@ export function openFeed(
   request.on('data', (chunk: Buffer) => {
     idle.refresh();
     size += chunk.length;
-    // Parts that nobody asked for count too: a chunked body does not tell its size.
+    // Counts ignored parts too: a chunked body does not declare its size.
     if (size > maxBytes) fail(tooLarge(shownMaxBytes));
   });
   request.once('end', () => clearTimeout(idle));
-  // A request that arrived whole closes too, often before its parts are read.
+  // Requests close also after complete bodies, often before their parts are read.
   request.once('close', () => {
     if (!request.complete) fail(new Fault('CANCELLED', 'The client left.'));
   });
@@ -65,7 +65,9 @@ export function openFeed(
   };
 }
 
-/** The bytes of a part. When the form breaks off, the parser destroys it with its own error. */
+/**
+ * The bytes of a part. When the form ends early, the parser destroys the stream with its own error.
+ */
 export async function* chunksOf(part: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of part) yield chunk;
@@ -75,8 +77,8 @@ export async function* chunksOf(part: Readable): AsyncGenerator<Buffer> {
 }
 
 /**
- * Whoever awaits the form sees its Fault; when the upload ended for another reason nobody does, and
- * that is no bug.
+ * The reader of the form receives the Fault; after another failure there is no reader, and that is
+ * not a bug.
  */
 export function ignore(): void {}
 
@@ -88,7 +90,7 @@ function openParser(request: IncomingMessage): busboy.Busboy {
   try {
     return busboy({
       headers: request.headers,
-      defParamCharset: 'utf8', // as every client writes the names of files
+      defParamCharset: 'utf8', // as all clients encode file names
       limits: { fieldSize: METADATA_MAX_BYTES + 1, fields: 8, files: 3, parts: 16 },
     });
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** The hand-written routes of files: downloads, uploads, extensions, and Stagehand's start. */
+/** Hand-written routes of files: downloads, uploads, extensions, and Stagehand's start. */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type Router from '@koa/router';
 import type { Clients } from '../../../proto/rpc/services.ts';
@@ -26,7 +26,7 @@ type Options = {
   enter: EnterUpload;
 };
 
-/** Before those of the contract, whose parameters would match some of these. */
+/** Registered before the generated routes, whose parameters would match some of these paths. */
 export function filesRoutes(router: Router<State>, options: Options): void {
   const { clients, gatewayToken, registry, enter } = options;
   router.post(START_PATH, startSession(clients, registry));
@@ -36,19 +36,19 @@ export function filesRoutes(router: Router<State>, options: Options): void {
   router.post(UPLOADS_ROUTE, uploadFile({ clients, gatewayToken }, enter));
 }
 
-/** In bytes, of the body of an upload; undefined for a request that is none. */
+/** Limit of an upload's body in bytes; undefined for other requests. */
 export function uploadMaxBytes(method: string, path: string): number | undefined {
   if (isSessionUpload(method, path)) return FILE_MAX_BYTES + FORM_EXTRA_BYTES;
   const isExtension = method === 'POST' && path === EXTENSIONS_PATH;
   return isExtension ? EXTENSION_MAX_BYTES + FORM_EXTRA_BYTES : undefined;
 }
 
-/** What an operation of the contract answers beside JSON. */
+/** Additional answers of generated operations. */
 export function fileContents({ verb, template }: Operation): object {
   return verb === 'get' && template === '/v1/downloads/{id}' ? DOWNLOAD_CONTENT : {};
 }
 
-/** Their part of the OpenAPI description. */
+/** The OpenAPI descriptions of these routes. */
 export const FILES_PATHS = {
   ...DOWNLOADS_PATHS,
   ...EXTENSIONS_PATHS,

@@ -1,6 +1,6 @@
 /**
- * The multipart form of a build: `metadata` (JSON text) and `archive` (gzip tar), in either order,
- * each as a field or a file as clients send them, within a size and a time.
+ * Multipart forms. A build's form has `metadata` (JSON text) and `archive` (gzip tar), in either
+ * order, each as a field or as a file, within limits on size and time.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -14,15 +14,15 @@ import { chunksOf, ignore, openFeed } from './multipart.ts';
 
 type Metadata = { entrypoint: string; projectId: string | undefined };
 export type Form = Disposable & {
-  /** The archive's bytes; rejects when the form ends without one. */
+  /** The archive's bytes; rejects when the form has none. */
   archive: Promise<Readable>;
   /** Settles when the whole form was read. */
   metadata: Promise<Metadata>;
 };
 
 /**
- * Reads the request as a form; `input` is the message whose fields the metadata may give. Throws
- * UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once, what comes later rejects both promises.
+ * Reads the request as a form; `input` is the message with the allowed fields of the metadata.
+ * Throws UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once; later faults reject both promises.
  */
 export function openForm(request: IncomingMessage, input: DescMessage): Form {
   const archive = Promise.withResolvers<Readable>();
@@ -51,8 +51,8 @@ type Found = {
 };
 
 /**
- * Tells what it finds: the archive as it begins, the metadata when the whole form proved good, or
- * the first Fault.
+ * Reports the archive when it begins, the metadata when the whole form was valid, or the first
+ * Fault.
  */
 function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): void {
   let archive: Readable | undefined;
@@ -87,7 +87,7 @@ function readParts(parser: busboy.Busboy, found: Found, input: DescMessage): voi
   });
 }
 
-/** Only these two: no other field of the request may be set from outside. */
+/** Only these two fields: clients may not set other fields of the request. */
 function metadataOf(text: string, input: DescMessage): Metadata {
   if (Buffer.byteLength(text) > METADATA_MAX_BYTES) throw invalidField('metadata', 'is too large.');
   const { entrypoint, projectId } = checkBody(input, metadataJson(text), false);
@@ -108,7 +108,7 @@ function metadataJson(text: string) {
   }
 }
 
-/** A client may send the metadata as a file part; `metadataOf` refuses one that is cut here. */
+/** A client may send the metadata as a file part; `metadataOf` refuses truncated metadata. */
 async function textOf(part: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -119,17 +119,19 @@ async function textOf(part: Readable): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** In bytes: what multipart puts around a file. Ours. */
+/** In bytes: multipart framing around a file. Ours. */
 export const FORM_EXTRA_BYTES = 64 * 1024;
 
 export type FileForm = Disposable & {
-  /** As it begins to arrive; rejects when the form ends without one. */
+  /** Resolves when the file begins; rejects when the form has none. */
   file: Promise<{ name: string; bytes: Readable }>;
-  /** Settles when the whole form was read and is good. */
+  /** Settles when the whole form was read and valid. */
   whole: Promise<void>;
 };
 
-/** Throws UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once; the rest rejects both promises. */
+/**
+ * Throws UNSUPPORTED_MEDIA_TYPE or MALFORMED_REQUEST at once; later faults reject both promises.
+ */
 export function openFileForm(request: IncomingMessage, fileMaxBytes: number): FileForm {
   const file = Promise.withResolvers<{ name: string; bytes: Readable }>();
   const whole = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 /**
- * Places for uploads: so many at once, of one key and of all, whatever is uploaded. Those of all
- * are shared by key, so that no number of keys takes the last one.
+ * Limits of concurrent uploads, per API key and in total. The total is shared fairly by key, so
+ * that no number of keys uses the last slot.
  */
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
@@ -8,8 +8,8 @@ import { openShares } from '../../../proto/sharing/shares.ts';
 import { UPLOADS_MAX, UPLOADS_OF_KEY_MAX } from '../../config.ts';
 
 /**
- * A place for one upload of the call's key until it is disposed of. Throws CONCURRENCY_LIMIT when
- * there is none.
+ * A slot for one upload of the call's key, held until disposed. Throws CONCURRENCY_LIMIT when none
+ * is free.
  */
 export type EnterUpload = (call: CallOptions) => Disposable;
 

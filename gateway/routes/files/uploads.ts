@@ -1,7 +1,6 @@
 /**
- * POST /v1/sessions/{id}/uploads: a file for the pages of a running session, streamed to its runner
- * as it arrives. The answer comes when a page can read it, at the path that it tells. Wire facts:
- * proto/spec/sessions.md 9.
+ * POST /v1/sessions/{id}/uploads: streams a file to the runner of a running session. The answer is
+ * sent when pages can read the file at the path in the answer. Format: proto/spec/sessions.md 9.
  */
 import { Readable } from 'node:stream';
 import type { RouterMiddleware } from '@koa/router';
@@ -19,10 +18,10 @@ import type { EnterUpload } from './upload-limits.ts';
 
 export const UPLOADS_ROUTE = '/v1/sessions/:id/uploads';
 const UPLOADS = /^\/v1\/sessions\/[^/]+\/uploads$/;
-/** Where pages find it. Source: proto/spec/sessions.md 9. */
+/** Directory of uploads for pages. Source: proto/spec/sessions.md 9. */
 const PLACE = '/tmp/.uploads';
 
-/** Whether the request brings a file for a session, which has limits of its own. */
+/** Whether the request uploads a file for a session, which has its own limits. */
 export function isSessionUpload(method: string, path: string): boolean {
   return method === 'POST' && UPLOADS.test(path);
 }
@@ -37,7 +36,7 @@ export function uploadFile(
     const call = must(ctx.state.call, 'a key')();
     const signal = goneSignal(ctx.res);
     using _ = enter(call);
-    // First whether it is the project's: the way to its runner asks for no key.
+    // Checks first that the session is the project's: the connection to its runner needs no key.
     const { session } = await sessions.getSession({ id: String(ctx.params['id']) }, call);
     const { endedAt, signingKey } = must(session, 'session');
     if (endedAt !== undefined) throw new Fault('SESSION_ENDED', 'The session has ended.');
@@ -61,7 +60,7 @@ function notYet(): Fault {
   return new Fault('BROWSER_FAILED', 'The session has not started yet. Try again.');
 }
 
-/** Ends well only when the whole form was good: what broke off is no file. */
+/** Ends without error only when the whole form was valid; an incomplete file is discarded. */
 async function* bytesOf(form: FileForm): AsyncGenerator<Buffer> {
   let size = 0;
   for await (const chunk of chunksOf((await form.file).bytes)) {
@@ -72,17 +71,17 @@ async function* bytesOf(form: FileForm): AsyncGenerator<Buffer> {
   await form.whole;
 }
 
-/** Its part of the OpenAPI description. */
+/** The OpenAPI description of this route. */
 export const UPLOADS_PATHS = {
   '/v1/sessions/{id}/uploads': {
     post: {
       operationId: 'uploadFile',
-      summary: `Puts a file where the pages of a session can read it: ${PLACE}/<its name>.`,
+      summary: `Uploads a file for the pages of a session, to ${PLACE}/<its name>.`,
       parameters: [ID],
-      requestBody: fileBody('Of at most 500 MiB. Its name becomes the name there.'),
+      requestBody: fileBody('At most 500 MiB. The file name is kept.'),
       responses: {
         200: {
-          description: 'The file is there.',
+          description: 'The file was uploaded.',
           content: {
             'application/json': {
               schema: { type: 'object', properties: { message: { type: 'string' } } },

@@ -1,12 +1,12 @@
 /**
- * What is not under /v1 and has no key in a header, as the OpenAPI description tells of it: the way
- * to a session's browser, and the pages of live views. An upgrade's answer is 101, and no body.
+ * OpenAPI descriptions of routes outside /v1 without a key header: connections to a session's
+ * browser, and live view pages. The answer to an upgrade is 101 without a body.
  */
 
 import { CREDENTIALS, FAILURE, query, TEXT, upgrade } from '../openapi-parts.ts';
 import { DISCOVERY_PATHS } from './discovery-paths.ts';
 
-const TOKEN = query('token', 'The right to look, from GET /v1/sessions/{id}/debug.', true);
+const TOKEN = query('token', 'Token of the live view, from GET /v1/sessions/{id}/debug.', true);
 
 const STATUS = {
   type: 'object',
@@ -18,9 +18,9 @@ const STATUS = {
 };
 
 export const BROWSER_PATHS = {
-  '/': upgrade('connectByKey', 'Drives a session, or a new one.', CREDENTIALS),
-  '/connect': upgrade('connect', 'Drives a session: its connectUrl.', CREDENTIALS),
-  '/view': upgrade('view', 'Watches a session: the line of a live view.', [TOKEN]),
+  '/': upgrade('connectByKey', 'CDP connection to a session, or to a new one.', CREDENTIALS),
+  '/connect': upgrade('connect', 'CDP connection to a session: its connectUrl.', CREDENTIALS),
+  '/view': upgrade('view', 'WebSocket of a live view.', [TOKEN]),
   ...DISCOVERY_PATHS,
   '/live': {
     get: {
@@ -31,7 +31,7 @@ export const BROWSER_PATHS = {
       responses: {
         200: { description: 'HTML.', content: { 'text/html': TEXT } },
         default: {
-          description: 'A page that says why, or an error for who asks for JSON.',
+          description: 'A page with the reason, or an error for clients that accept JSON.',
           content: { ...FAILURE.content, 'text/html': TEXT },
         },
       },
@@ -40,7 +40,7 @@ export const BROWSER_PATHS = {
   '/live/status': {
     get: {
       operationId: 'liveStatus',
-      summary: 'Why a live view was refused; browsers do not tell.',
+      summary: 'Why a live view was refused, since browsers hide the reason.',
       security: [],
       parameters: [TOKEN],
       responses: {
@@ -52,7 +52,7 @@ export const BROWSER_PATHS = {
   '/live/{file}': {
     get: {
       operationId: 'liveFile',
-      summary: 'A part of that page.',
+      summary: 'An asset of the live view page.',
       security: [],
       parameters: [{ name: 'file', in: 'path', required: true, schema: { type: 'string' } }],
       responses: {

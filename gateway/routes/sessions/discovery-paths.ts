@@ -1,4 +1,4 @@
-/** The routes of discovery.ts, and the sockets that they name, for the OpenAPI description. */
+/** OpenAPI descriptions of the routes of discovery.ts and of their WebSockets. */
 import { CREDENTIALS, FAILURE, ID, query, TEXT, upgrade } from '../openapi-parts.ts';
 
 const strings = (...names: string[]) => ({
@@ -17,7 +17,7 @@ const text = { 'text/plain': TEXT };
 type Route = { summary: string; content: object; parameters?: object[]; method?: 'get' | 'put' };
 
 const ROUTES: Readonly<Record<string, Route>> = {
-  '/json/version': { summary: 'The WebSocket address of a session.', content: json(VERSION) },
+  '/json/version': { summary: 'The WebSocket URL of a session.', content: json(VERSION) },
   '/json/version/': { summary: 'The same.', content: json(VERSION) },
   '/json': { summary: 'The targets.', content: json({ type: 'array', items: TARGET }) },
   '/json/list': { summary: 'The targets.', content: json({ type: 'array', items: TARGET }) },
@@ -25,7 +25,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
     summary: 'Opens a page.',
     method: 'put',
     content: json(TARGET),
-    parameters: [query('url', 'Its address; the query itself will do, as for Chrome.')],
+    parameters: [query('url', 'URL of the page; as in Chrome, the query itself may be the URL.')],
   },
   '/json/activate/{id}': { summary: 'Shows a page.', content: text, parameters: [ID] },
   '/json/close/{id}': { summary: 'Closes a target.', content: text, parameters: [ID] },
@@ -39,7 +39,7 @@ function described(operationId: string, { summary, content, parameters = [], met
       summary,
       security: [],
       parameters: [...parameters, ...CREDENTIALS],
-      responses: { 200: { description: 'As Chrome answers.', content }, default: FAILURE },
+      responses: { 200: { description: "Chrome's answer.", content }, default: FAILURE },
     },
   };
 }
@@ -50,7 +50,7 @@ export const DISCOVERY_PATHS: Readonly<Record<string, object>> = Object.fromEntr
       const isSlashed = path.endsWith('/') ? ' slash' : '';
       return `${base}${path}${isSlashed}`.replace(/\W+(\w?)/g, (_, letter) => letter.toUpperCase());
     };
-    const summary = 'Drives one target of a session; of a browser, the session.';
+    const summary = 'CDP connection to one target of a session, or to its browser.';
     return [
       ...Object.entries(ROUTES).map(([path, route]) => {
         return [`${base}${path}`, described(named(path), route)] as const;

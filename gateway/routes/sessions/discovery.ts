@@ -1,7 +1,7 @@
 /**
- * The HTTP endpoints of Chrome's DevTools for a session, at the root and below /connect: its
- * version with the WebSocket address that drives it, its targets, and what drivers do with them.
- * The session is named as on the upgrade (gateway/sessions/credentials.ts).
+ * Chrome's DevTools HTTP endpoints for a session, at the root and below /connect: the version with
+ * the WebSocket URL, the targets, and their actions. Sessions are selected as on the upgrade
+ * (gateway/sessions/credentials.ts).
  */
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
@@ -12,15 +12,15 @@ import { baseUrlOf, websocketUrl } from '../../rest/links.ts';
 import { credentialOf, presentedBy, targetOf } from '../../sessions/credentials.ts';
 import { askDoor, bytesFromDoor, locator } from '../../sessions/runner-client.ts';
 
-/** Before each path. Drivers put theirs behind the one of their address, which is /connect. */
+/** Path prefixes. Drivers append the paths to their URL, which may end in /connect. */
 export const DISCOVERY_BASES = ['', '/connect'] as const;
 
 type Target = { id: string };
 type Asked = {
-  /** Asks the session's door. */
+  /** Sends a request to the session server. */
   door(path: string, method?: 'GET' | 'PUT'): Promise<unknown>;
   bytes(path: string): Promise<Buffer>;
-  /** The WebSocket address of that path, with what was presented. */
+  /** The WebSocket URL of that path, with the presented credential. */
   socket(path: string): string;
 };
 
@@ -39,13 +39,13 @@ export function addDiscovery(
   ): Middleware<State> => {
     return async (ctx) => {
       const presented = presentedBy(ctx.req, targetOf(ctx.req), ctx.state.requestId);
-      // no request of these starts a session
+      // these requests start no session
       if (presented.kind === 'new') throw invalidField('sessionId', 'must be given.');
       const signal = goneSignal(ctx.res);
       const credential = await credentialOf(presented, clients, signal);
       const place = await locate(credential, signal);
       const address = websocketUrl(publicUrl ?? baseUrlOf(ctx));
-      // what was presented: it ends with the API key that it was given to; the door's own does not
+      // the presented credential, which ends with its API key; the server's own token does not
       const key = encodeURIComponent(credential.value);
       ctx.body = await answer(ctx, {
         door: (path, method = 'GET') => askDoor(place, { method, path, signal }),
@@ -76,7 +76,7 @@ export function addDiscovery(
     });
   };
   for (const base of DISCOVERY_BASES) {
-    // Playwright asks with a slash at the end. Source: proto/spec/sessions.md 4
+    // Playwright requests the path with a trailing slash. Source: proto/spec/sessions.md 4
     router.get([`${base}/json/version`, `${base}/json/version/`], version);
     router.get([`${base}/json`, `${base}/json/list`], list);
     router.put(`${base}/json/new`, open);
@@ -86,13 +86,13 @@ export function addDiscovery(
       `${base}/json/protocol`,
       answering((ctx, { bytes }) => {
         ctx.type = 'application/json; charset=utf-8';
-        return bytes('/json/protocol'); // 550 KB that nobody here has to read
+        return bytes('/json/protocol'); // 550 KB that the gateway need not parse
       }),
     );
   }
 }
 
-/** `?url=`, or as Chrome has it: the query itself, before what names the session. */
+/** `?url=`, or as in Chrome the query itself, before the parameters that select the session. */
 function newUrlOf({ search, searchParams }: URL): string {
   const named = searchParams.get('url');
   if (named !== null) return named;

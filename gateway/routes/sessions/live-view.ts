@@ -1,7 +1,8 @@
 /**
- * The live view's page, which needs no API key: its address carries a token. The page asks
- * /live/status why a connection was refused, as browsers do not tell it. And the open tabs in the
- * answer of GET /v1/sessions/{id}/debug, which core does not know: the session's runner is asked.
+ * The page of a live view, which needs no API key: its URL contains a token. The page requests
+ * /live/status for the reason of a refused connection, which browsers hide. Adds the open tabs to
+ * the answer of GET /v1/sessions/{id}/debug; core does not know them, so the gateway requests them
+ * from the session's runner.
  */
 import { readFileSync } from 'node:fs';
 import type Router from '@koa/router';
@@ -15,9 +16,9 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { askDoor, type Locate, locator, type Place } from '../../sessions/runner-client.ts';
 
-/** Ours: a runner that has not told its tabs by then tells none. */
+/** Ours: without an answer of the runner by then, no tabs are listed. */
 const TABS_TIMEOUT_MS = 2_000;
-/** A URI, as clients expect one: an empty icon. Chrome names none without drawing a tab. */
+/** An empty icon as a URI, which clients expect. Chrome reports none without drawing a tab. */
 const NO_ICON = 'data:,';
 
 const FILES = {
@@ -32,8 +33,8 @@ const FILES = {
 } as const;
 
 /**
- * Anybody may frame it, also sandboxed without an origin, for which its own files are another's:
- * hence the second header. Nothing leads its token out.
+ * Any site may embed the page, also sandboxed without an origin. Its own files then have another
+ * origin: hence the second header. No header or link leaks the token.
  */
 const HEADERS = {
   'content-security-policy': [
@@ -64,7 +65,7 @@ export function addLiveView(router: Router<State>, options: Options): void {
     ctx.vary('accept');
     const fault = await refusalOf(ctx, locate);
     if (fault && ctx.accepts('html', 'json') === 'json') throw fault;
-    // The page tells what is wrong, and the window around it.
+    // The page reports errors to its user and to the embedding window.
     ctx.status = fault?.row.http ?? 200;
     ctx.type = 'html';
     ctx.body = page;
@@ -83,7 +84,7 @@ export function addLiveView(router: Router<State>, options: Options): void {
   });
 }
 
-/** The same clients; an answer of GetLiveView has its pages. */
+/** Wraps the clients: an answer of GetLiveView also contains its pages. */
 export function withTabs({ clients, gatewayToken }: Options): Clients {
   const { sessions } = clients;
   const locate = locator({ clients, gatewayToken });
@@ -99,7 +100,7 @@ export function withTabs({ clients, gatewayToken }: Options): Clients {
   };
 }
 
-/** None when the runner cannot be asked: the links are good all the same. */
+/** Empty when the runner is unreachable: the links work without them. */
 async function tabsOf(
   view: GetLiveViewResponse,
   locate: Locate,

@@ -1,6 +1,6 @@
 /**
- * GET /v1/sessions/{id}/logs: a session's whole protocol log as one JSON array, which is read from
- * core a stretch at a time as fast as the client takes it. proto/spec/sessions.md 7.
+ * GET /v1/sessions/{id}/logs: the whole protocol log of a session as one JSON array, read from core
+ * in parts as fast as the client reads. proto/spec/sessions.md 7.
  */
 import { Readable } from 'node:stream';
 import type { FileRegistry } from '@bufbuild/protobuf';
@@ -16,7 +16,7 @@ import type { State } from '../../http/auth.ts';
 import { readQuery } from '../../rest/transcode.ts';
 
 export const SESSION_LOGS_ROUTE = '/v1/sessions/:id/logs';
-/** Of one stretch, however long the client takes for all of them. */
+/** Deadline of one part, however long the whole takes. */
 const STRETCH_TIMEOUT_MS = 30_000;
 const REQUEST = 'tabern.v1.ListSessionLogsRequest';
 
@@ -32,11 +32,11 @@ export function listSessionLogs(
     const id = String(ctx.params['id']);
     const read = (from?: number) =>
       sessions.listSessionLogs({ id, from }, call(STRETCH_TIMEOUT_MS));
-    // what is refused is refused before the answer begins
+    // a refusal is answered before the body starts
     const first = await read(query['from'] === undefined ? undefined : Number(query['from']));
     ctx.type = 'json';
     const body = Readable.from(arrayOf(first, read), { objectMode: false });
-    // half an answer must not look like a whole one
+    // a truncated answer must not look complete
     body.on('error', (error) => ctx.res.destroy(asFault(error)));
     ctx.body = body;
   };
@@ -59,7 +59,7 @@ async function* arrayOf(
   yield before === '[' ? '[]' : ']';
 }
 
-/** As every answer is printed: plain fields always there, absent optional ones not. */
+/** As in other answers: plain fields always present, absent optional fields omitted. */
 function textOf(log: SessionLog): string {
   const { method, pageId, sessionId, timestamp, frameId, loaderId, request, response } = log;
   return JSON.stringify({

@@ -1,7 +1,8 @@
 /**
- * Recordings as players want them: a page's playlist (HLS with fragmented MP4, RFC 8216), and the
- * bytes behind the signed URLs in it and in a download. These are capabilities: core signed them,
- * core judges them, and no API key is asked for. Ranges are answered, or <video> could not seek.
+ * Recordings for players: the playlist of a page (HLS with fragmented MP4, RFC 8216), and the bytes
+ * of the signed URLs in it and in a download. The signed URL is the credential: core signs and
+ * verifies it, and no API key is required. Range requests are supported, which <video> needs to
+ * seek.
  */
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
@@ -19,12 +20,12 @@ export const REPLAY_ROUTE = '/v1/sessions/:id/replays/:pageId';
 const PART_ROUTE = '/v1/sessions/:id/replays/:pageId/:name';
 const FILE_ROUTE = '/v1/sessions/:id/recording/downloads/:name';
 const PLAYLIST = 'application/vnd.apple.mpegurl';
-/** One range of bytes, either end of which may be absent. RFC 9110, 14.1.2. */
+/** One range of bytes; either end may be absent. RFC 9110, 14.1.2. */
 const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 type Options = { clients: Clients; gatewayToken: string };
 
-/** The playlist, with a key. */
+/** The playlist; requires an API key. */
 export function getReplay(options: {
   clients: Clients;
   publicUrl: string | undefined;
@@ -39,7 +40,7 @@ export function getReplay(options: {
   };
 }
 
-/** One that is still being recorded has no end yet, and grows. Pure. */
+/** A playlist of a running recording has no end yet, and grows. Pure. */
 export function playlistOf({ initUrl, segments, live }: GetReplayResponse, base: string): string {
   const longest = Math.max(1, ...segments.map(({ duration }) => Math.ceil(duration)));
   return [
@@ -59,7 +60,7 @@ export function playlistOf({ initUrl, segments, live }: GetReplayResponse, base:
   ].join('\n');
 }
 
-/** What signed URLs lead to. They stand before the check for keys. */
+/** The routes of signed URLs. They are registered before the API key check. */
 export function recordingBytes(options: Options): Middleware {
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get(PART_ROUTE, async (ctx) => {
@@ -72,7 +73,7 @@ export function recordingBytes(options: Options): Middleware {
   return router.routes() as unknown as Middleware;
 }
 
-/** With a name it is to be saved; a player shows it all the same. */
+/** With a file name it is a download; players play it all the same. */
 async function send(
   ctx: Context,
   { clients, gatewayToken }: Options,
@@ -89,12 +90,13 @@ async function send(
     clients.blobs.readBlob({ ...wanted, offset, length }, call);
   const size = await sizeOf(read(0, 0));
   const range = rangeOf(ctx.get('range'), size);
-  // Only now: what was refused is JSON.
+  // Set only now: a refusal is answered with JSON.
   ctx.set({
     'content-type': type,
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-store',
-    'access-control-allow-origin': '*', // the URL is the secret, and players are on pages
+    // the URL is the credential, and players are embedded in other sites
+    'access-control-allow-origin': '*',
     ...(filename === undefined
       ? {}
       : { 'content-disposition': `attachment; filename="${filename}"` }),
@@ -114,12 +116,12 @@ async function send(
 
 async function sizeOf(parts: AsyncIterable<{ size?: number | undefined }>): Promise<number> {
   for await (const { size } of parts) if (size !== undefined) return size;
-  throw new Error('core told no size');
+  throw new Error('core sent no size');
 }
 
 /**
- * What a Range header asks for: undefined for the whole, also where it asks for what we need not
- * give (several ranges, other units), `none` where nothing is. Pure.
+ * The range of a Range header: undefined for the whole file, also for ranges that may be ignored
+ * (several ranges, other units); `none` when unsatisfiable. Pure.
  */
 export function rangeOf(
   header: string,
@@ -138,7 +140,7 @@ const SIGNED = ['expires', 'project', 'key', 'signature'].map((name) => ({
   in: 'query',
   required: name !== 'key',
   schema: { type: 'string' },
-  description: 'As in the URL that was given out; nothing of it can be changed.',
+  description: 'Signature parameters of the URL; any change invalidates it.',
 }));
 const inPath = (name: string) => ({ ...ID, name });
 
@@ -153,24 +155,24 @@ function bytes(
       operationId,
       summary,
       security: [],
-      description: 'No API key is needed. Range is honoured for one range of bytes.',
+      description: 'No API key is needed. Range supports a single range of bytes.',
       parameters: [...names.map(inPath), ...SIGNED],
       responses: {
         200: { description: 'The bytes.', content },
-        206: { description: 'The range of them.', content },
-        416: { description: 'No such range.' },
+        206: { description: 'The requested range.', content },
+        416: { description: 'The range is not satisfiable.' },
         default: FAILURE,
       },
     },
   };
 }
 
-/** Their part of the OpenAPI description. */
+/** The OpenAPI descriptions of these routes. */
 export const RECORDINGS_PATHS = {
   '/v1/sessions/{id}/replays/{pageId}': {
     get: {
       operationId: 'getReplay',
-      summary: 'An HLS playlist of one page of a session: fragmented MP4, links good for 6 h.',
+      summary: 'An HLS playlist of one page of a session: fragmented MP4, links valid for 6 h.',
       parameters: [ID, inPath('pageId')],
       responses: {
         200: {

@@ -1,7 +1,7 @@
 /**
- * POST /v1/sessions/start: what Stagehand 3 asks before anything else. It makes the session, or
- * takes the one that is named, and says that no model of ours will act in it: Stagehand then runs
- * its own code in that session. Wire facts: proto/spec/sessions.md 10.
+ * POST /v1/sessions/start: the first request of Stagehand 3. It creates a session or returns the
+ * given one, and reports that no server-side model is available, so Stagehand runs its own code
+ * with that session. Format: proto/spec/sessions.md 10.
  */
 import { type FileRegistry, fromJson, toBinary } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
@@ -58,12 +58,12 @@ function objectIn(value: Json, field?: string): JsonObject {
   throw new Fault('INVALID_FIELD', 'Body must be a JSON object.');
 }
 
-/** Its part of the OpenAPI description. */
+/** The OpenAPI description of this route. */
 export const START_PATHS = {
   [START_PATH]: {
     post: {
       operationId: 'startSession',
-      summary: 'Makes a session for Stagehand 3, or takes one that runs.',
+      summary: 'Creates a session for Stagehand 3, or returns a running one.',
       requestBody: {
         required: true,
         content: {
@@ -72,7 +72,7 @@ export const START_PATHS = {
               type: 'object',
               properties: {
                 [PARAMS]: { type: 'object', description: 'As of POST /v1/sessions.' },
-                [ID]: { type: 'string', description: 'The session to take instead.' },
+                [ID]: { type: 'string', description: 'An existing session to use instead.' },
               },
             },
           },
@@ -80,7 +80,7 @@ export const START_PATHS = {
       },
       responses: {
         200: {
-          description: 'available is false: no model of ours acts in the session.',
+          description: 'available is false: there is no server-side model.',
           content: {
             'application/json': {
               schema: {

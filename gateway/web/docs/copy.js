@@ -1,6 +1,6 @@
 /**
- * Part of an installation: takes the viewer's two files out of its package, so that who installs
- * tabern gets no more of it (nor the telemetry that its package depends on).
+ * A step of the installation: copies the viewer's two files from its package, so that installations
+ * contain neither the rest of it nor the telemetry dependency of that package.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 

@@ -1,4 +1,7 @@
-/** Shows this service's own description. Requests go to this service alone; no key is kept. */
+/**
+ * Shows the OpenAPI description of this service. Requests go to this service only; no key is
+ * stored.
+ */
 window.SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#docs',

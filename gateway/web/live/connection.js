@@ -1,24 +1,27 @@
 /**
- * The line to the session. It is mended when the network breaks it, for as long as the link is
- * good; when the session or the link has ended, that is told once, with the reason.
+ * The connection of a live view. It reconnects after network failures while the link is valid; when
+ * the session or the link has ended, it reports that once, with the reason.
  */
 
-/** Ends that no new connection would change: the page or session is over, or we were refused. */
+/**
+ * Close codes after which it does not reconnect: the page or session has ended, or the connection
+ * was refused.
+ */
 const FINAL_CODES = [1000, 1001, 1003, 1007, 1008, 1009];
 const RETRY_FIRST_MS = 250;
 const RETRY_MAX_MS = 5_000;
-/** What is still meant when the line is there again; a key or a click of before is not. */
+/** Messages that are sent again after a reconnect; keys and clicks are not. */
 const LASTING = ['navigate', 'history', 'reload', 'tab'];
 
 /**
- * `on` is told: `message` each JSON message, `picture` each picture, `open`, `broken` when it is
- * being mended, and `gone` with the reason, once.
+ * Calls `on`: `message` for each JSON message, `picture` for each frame, `open`, `broken` when it
+ * reconnects, and `gone` with the reason, once.
  */
 export function openConnection(query, on) {
   const address = viewAddress(query);
   let socket;
   let retryMs = RETRY_FIRST_MS;
-  let wish; // the last that was asked for while there was no line
+  let wish; // the last request while disconnected
 
   const retry = () => {
     on.broken();
@@ -30,7 +33,7 @@ export function openConnection(query, on) {
       on.gone(`${reason || 'the live view was closed'}`);
       return;
     }
-    // A refused connection tells a page nothing: the reason is asked for.
+    // Browsers hide why a connection was refused: the reason is requested separately.
     const refusal = await refusalOf(query);
     if (refusal === undefined) retry();
     else on.gone(refusal);
@@ -60,7 +63,7 @@ export function openConnection(query, on) {
   };
 }
 
-/** Beside this page: a proxy in front may have put all of it below a path. */
+/** Relative to this page: a proxy in front may serve it below a path. */
 function viewAddress(query) {
   const address = new URL('view', location.href);
   address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
@@ -71,7 +74,7 @@ function viewAddress(query) {
   return address.href;
 }
 
-/** Why the link is good no more; undefined when it is, or nobody can say now. */
+/** The reason why the link is no longer valid; undefined when it is, or when unknown. */
 async function refusalOf(query) {
   const address = new URL('live/status', location.href);
   address.searchParams.set('token', query.get('token') ?? '');
@@ -81,6 +84,6 @@ async function refusalOf(query) {
     const { message } = await answer.json();
     return message;
   } catch {
-    return undefined; // the network is down: try again
+    return undefined; // the network is down: retry
   }
 }

@@ -1,4 +1,4 @@
-/** What the page asks its user: alert, confirm, prompt, and whether it may be left. */
+/** Dialogs of the page: alert, confirm, prompt and beforeunload. */
 
 const LEAVE = 'Leave the page? What was changed may not be saved.';
 
@@ -15,7 +15,7 @@ export function openDialog({ byId, send, isReadOnly }) {
     if (event.key === 'Enter' && event.target === answer && !isReadOnly) say(true);
   };
   return {
-    /** null: nothing is asked. */
+    /** null: no dialog is open. */
     show(asked) {
       box.hidden = asked === null;
       if (asked === null) return;

@@ -1,4 +1,4 @@
-/** The browser's frame: tabs and an address bar. What pages say is only ever shown as text. */
+/** The browser frame: tabs and an address bar. Text of pages is only ever shown as text. */
 
 export function openFrame({ elements, send, isReadOnly }) {
   const { frame, tabs, back, forward, reload, address } = elements;
@@ -13,7 +13,7 @@ export function openFrame({ elements, send, isReadOnly }) {
   address.onblur = () => {
     address.value = shownUrl;
   };
-  // No form: a sandboxed frame may not submit one.
+  // Not a form: a sandboxed frame may not submit one.
   address.onkeydown = (event) => {
     if (event.key === 'Escape') address.blur();
     if (event.key !== 'Enter' || isReadOnly || address.value.trim() === '') return;
@@ -41,7 +41,7 @@ function tabOf({ id, title, url, isShown }, { send, isReadOnly }) {
   return button;
 }
 
-/** What was typed, with the scheme that people leave out. */
+/** Adds a missing scheme to the typed URL. */
 export function addressOf(typed) {
   const text = typed.trim();
   const isHostAndPort = /^[\w.-]+:\d+(?:[/?#]|$)/.test(text);

@@ -1,20 +1,20 @@
 /**
- * Keys, pasted text and input methods, as messages. An unseen text area has the focus: only such an
- * element gets pastes, compositions and the keyboard of a phone.
+ * Sends keys, pasted text and input methods as messages. A hidden text area has the focus: only
+ * such an element receives pastes, compositions and the keyboard of a phone.
  */
 
 const ALT = 1;
 const CTRL = 2;
 const META = 4;
 const SHIFT = 8;
-/** What phones say instead of a key. */
+/** Key names that phones send instead of a key. */
 const NO_KEY = 229;
-/** The viewer's own. */
+/** Shortcuts of the viewer itself. */
 const OWN_KEYS = ['F11', 'F12'];
 const TEXT_MAX_CHARS = 256 * 1024;
 const IS_MAC = navigator.platform.startsWith('Mac');
 
-/** As Chrome counts them. A Mac's command key is the control key of the session's machine. */
+/** Chrome's modifier bits. The command key of a Mac is the control key of the session's machine. */
 export function modifiersOf(event) {
   const isAltGraph = event.getModifierState?.('AltGraph') === true;
   const isCtrl = event.ctrlKey || (IS_MAC && event.metaKey);
@@ -47,7 +47,7 @@ export function watchKeyboard({ keys, send }) {
     if (!pressed.delete(event.code)) return;
     event.preventDefault();
     send(messageOf('up', event));
-    // a Mac tells of no key that is let go while this one is down
+    // a Mac sends no keyup while the command key is down
     if (event.key === 'Meta') release();
   });
   keys.addEventListener('blur', release);
@@ -72,7 +72,7 @@ export function watchKeyboard({ keys, send }) {
   }
 }
 
-/** What the text area makes of it is sent instead, or it is the viewer's own. */
+/** The text area's input is sent instead, or the key is a shortcut of the viewer. */
 function isLeftAlone(event) {
   if (event.isComposing || event.keyCode === NO_KEY || event.key === 'Dead') return true;
   const isPaste = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 'v';

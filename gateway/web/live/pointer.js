@@ -1,8 +1,8 @@
-/** Mouse, wheel and fingers on the screen, as messages. Moves are sent once a drawn frame. */
+/** Sends mouse, wheel and touch input as messages. Moves are sent once per animation frame. */
 import { modifiersOf } from './keyboard.js';
 
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'];
-/** What a line and a page of a wheel are, in pixels. */
+/** Pixels of a line and of a page of wheel scrolling. */
 const WHEEL_UNITS = [1, 16, 800];
 const TOUCH_EVENTS = {
   touchstart: 'start',
@@ -40,7 +40,7 @@ function watchMouse({ canvas, screen, send, focus }) {
   canvas.addEventListener('mousemove', (event) => {
     if (held.size === 0) moved.push(event);
   });
-  // A drag goes on outside the canvas.
+  // A drag continues outside the canvas.
   addEventListener('mousemove', (event) => {
     if (held.size > 0) moved.push(event);
   });
@@ -70,7 +70,7 @@ function watchWheel({ canvas, screen, send }) {
 
 function watchTouch({ canvas, screen, send, focus }) {
   const say = (event) => {
-    event.preventDefault(); // or a mouse would be made up of it
+    event.preventDefault(); // prevents emulated mouse events
     if (event.type === 'touchstart') focus();
     const points = [...event.touches].map((one) => ({
       ...screen.pointOf(one),
@@ -93,7 +93,7 @@ function watchTouch({ canvas, screen, send, focus }) {
   canvas.addEventListener('touchmove', move, { passive: false });
 }
 
-/** Calls `act` with the last event of each drawn frame. */
+/** Calls `act` with the last event of each animation frame. */
 function onFrames(act) {
   let last;
   const flush = () => {

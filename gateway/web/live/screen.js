@@ -1,4 +1,4 @@
-/** Draws the pictures, and finds where on the page a point of the screen is. */
+/** Draws the frames, and maps points of the screen to points of the page. */
 
 export function openScreen(canvas) {
   const surface = canvas.getContext('2d', { alpha: false });
@@ -13,16 +13,16 @@ export function openScreen(canvas) {
     picture.close();
   };
   return {
-    /** Of the page, in its own pixels. */
+    /** Size of the page, in its own pixels. */
     resize(size) {
       page = size;
     },
-    /** One after the other. A picture that cannot be read is passed over. */
+    /** Draws frames in order. A frame that cannot be decoded is skipped. */
     draw(bytes) {
       drawn = drawn.then(() => draw(bytes)).catch(() => undefined);
       return drawn;
     },
-    /** The point of the page that is under the event. The picture keeps its proportions. */
+    /** The point of the page below the event. The frame keeps its aspect ratio. */
     pointOf({ clientX, clientY }) {
       const box = canvas.getBoundingClientRect();
       const scale = Math.min(box.width / page.width, box.height / page.height) || 1;

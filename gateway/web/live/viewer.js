@@ -1,7 +1,7 @@
 /**
- * The page of a live view. Options in its address: `page`, the one tab to show (else the active
- * one), `navbar=false`, no frame, and `readonly=true`, no input. When the session goes away, the
- * window that embeds this one is told by the message that the reference's viewer posts.
+ * The page of a live view. URL options: `page`, the tab to show (default: the active one),
+ * `navbar=false`, no browser frame, and `readonly=true`, no input. When the session disconnects,
+ * the embedding window receives the message that is defined in proto/spec/sessions.md 6.
  */
 import { openConnection } from './connection.js';
 import { openDialog } from './dialog.js';
@@ -70,7 +70,7 @@ function hear(message) {
   }
 }
 
-/** A page that nobody can see takes no more pictures. */
+/** A hidden page stops the frames. */
 async function seen() {
   if (!document.hidden) return;
   await new Promise((resolve) => {
