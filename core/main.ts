@@ -27,7 +27,7 @@ import { HELD, type SchedulerClock, schedulerClock, startSteps } from './mainten
 import { type Damage, openChecked, openDamage } from './maintenance/damage.ts';
 import { watchCore } from './maintenance/metrics.ts';
 import { openReadiness } from './maintenance/readiness.ts';
-import { startCleaning } from './maintenance/retention-config.ts';
+import { startRetention } from './maintenance/retention.ts';
 import { ensureProject, type FirstStart, openFirstKey } from './projects/first-key.ts';
 import { startSweep } from './runners/lease-sweep.ts';
 import { allHandlers, type Parts } from './services.ts';
@@ -107,7 +107,7 @@ async function start(
   const keys = opened.use(openKeyPool({ store, sealer, log, now }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
-  opened.use(startCleaning(config, { store, files, log, now, isHeld }));
+  opened.use(startRetention(config, { store, files, log, now, isHeld }));
   const checks = opened.use(openChecks());
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));

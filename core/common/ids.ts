@@ -47,7 +47,13 @@ export type IdRange = { after: string; beforeId: string };
  * Where to look for what was made before that time: below its ids, and where no id can be yet, as
  * the clock was ahead when those were made.
  */
-export function idRanges({ before, now }: { before: number; now: number }): IdRange[] {
+export function idRanges({
+  before,
+  now,
+}: {
+  before: number;
+  now: number;
+}): [old: IdRange, ahead: IdRange] {
   return [
     { after: '', beforeId: idAt(before) },
     { after: idAt(now + AHEAD_MIN_MS), beforeId: '~' }, // after every UUID, in the order of text

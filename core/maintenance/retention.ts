@@ -1,83 +1,77 @@
 /**
- * Throws away what is too old, and what is too much: events of days ago with their deliveries,
- * and the oldest of what waits for a webhook that takes less than it gets. Once a minute, few rows
- * at a time. proto/spec/webhooks.md 9.
+ * Retention: removes what is older than it is kept. The table says what goes and when, one loop
+ * does it once a minute, in batches, so that others commit in between. Rows go first, with the rows
+ * of their blobs; files after. While the clock is held after a jump, nothing is too old.
  */
 import type { Log } from '../../proto/common/log.ts';
+import { idRanges } from '../common/ids.ts';
 import { periodically } from '../common/periodically.ts';
-import type { Store } from '../store/types.ts';
+import type { Parts } from '../services.ts';
+import { skipBacklogs } from './backlogs.ts';
+import { type KeptDays, type Retention, retentionTable } from './retention-table.ts';
 
 /** In milliseconds. Ours: a backlog may pass its limit by what comes in a minute. */
 const PERIOD_MS = 60_000;
-/** In milliseconds. Source: proto/spec/webhooks.md 9. */
-const EVENTS_KEPT_MS = 30 * 86_400_000;
-/** Rows in one operation: others commit in between. Source: proto/spec/webhooks.md 9. */
+/** Rows in one operation. Source: proto/spec/webhooks.md 9. */
 const BATCH = 500;
-/** Deliveries of one webhook that wait. Source: proto/spec/webhooks.md 9. */
-const PENDING_MAX = 100_000;
-
-/** Cleans what belongs to a part of core; stops in between when the signal aborts. */
-export type Cleaner = (signal: AbortSignal) => Promise<void>;
 
 type Options = {
-  store: Pick<Store, 'purgeEvents' | 'backlogs' | 'skipBacklog'>;
   log: Log;
   now: () => number;
+  /** While it says so, nothing is removed for its age. */
+  isHeld: () => boolean;
 };
 
-/** Cleans once a minute until it is disposed of; while `isHeld`, nothing is too old. */
-export function startJanitor(
-  options: Options & { isHeld: () => boolean; cleaners: readonly Cleaner[] },
+/** Runs once a minute until it is disposed of. */
+export function startRetention(
+  kept: KeptDays,
+  parts: Options & Pick<Parts, 'store' | 'files'>,
 ): AsyncDisposable {
-  const { isHeld, cleaners, log } = options;
-  const backlogs: Cleaner = (aborted) => skipBacklogs(options, aborted);
-
-  async function run(signal: AbortSignal): Promise<void> {
-    for (const cleaner of [backlogs, ...cleaners]) {
-      if (signal.aborted) return;
-      if (cleaner !== backlogs && isHeld()) continue;
-      await cleaner(signal).catch((error: unknown) => {
-        log.error({ err: error }, 'cleaning failed');
-      });
-    }
-  }
-
-  return periodically(PERIOD_MS, run, { log, failure: 'cleaning failed' });
-}
-
-/** `keptMs`: how long events are kept, with their deliveries and attempts. */
-export function eventCleaner(options: Options & { keptMs?: number }): Cleaner {
-  const { store, log, now, keptMs = EVENTS_KEPT_MS } = options;
-  return async (signal) => {
-    const purged = await repeat(signal, () => {
-      const at = now();
-      return store.purgeEvents({ before: at - keptMs, at, max: BATCH });
+  const { log } = parts;
+  const table = retentionTable(kept, parts);
+  const run = async (signal: AbortSignal): Promise<void> => {
+    await skipBacklogs(parts, signal).catch((error: unknown) => {
+      log.error({ err: error }, 'skipping backlogs failed');
     });
-    if (purged > 0) log.info({ rows: purged }, 'old events and deliveries were removed');
+    await purgeOld(table, parts, signal);
   };
+  return periodically(PERIOD_MS, run, { log, failure: 'retention failed' });
 }
 
-/** Skips once what is too much, until nothing is or the signal aborts. */
-export async function skipBacklogs(
-  options: Options & { pendingMax?: number },
+/** One pass over the table, in its order. What fails is logged; the rest goes on. */
+export async function purgeOld(
+  table: readonly Retention[],
+  { log, now, isHeld }: Options,
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, log, now, pendingMax = PENDING_MAX } = options;
-  for (const webhookId of await store.backlogs(pendingMax)) {
-    const skipped = await repeat(signal, () =>
-      store.skipBacklog({ webhookId, pendingMax, max: BATCH, at: now() }),
-    );
-    log.warn({ webhookId, skipped, pendingMax }, 'a webhook takes less than it gets');
+  for (const retention of table) {
+    if (signal.aborted || isHeld()) return;
+    const { name, unit, level = 'info' } = retention;
+    try {
+      const removed = await purgeOne(retention, now(), signal);
+      if (removed > 0) log[level]({ [unit]: removed }, `old ${name} were removed`);
+    } catch (error) {
+      log.error({ err: error }, `removing old ${name} failed`);
+    }
   }
 }
 
-/** Asks until less than a batch comes back; the sum. */
-async function repeat(signal: AbortSignal, batch: () => Promise<number>): Promise<number> {
-  let sum = 0;
-  while (!signal.aborted) {
-    const count = await batch();
-    sum += count;
-    if (count < BATCH) break;
+/** How many of it went: all that is too old, unless the signal aborts. */
+async function purgeOne(
+  { keptMs, isById, purge }: Retention,
+  at: number,
+  signal: AbortSignal,
+): Promise<number> {
+  const before = at - keptMs;
+  const [old, ahead] = idRanges({ before, now: at });
+  let removed = 0;
+  for (const range of isById ? [old, ahead] : [old]) {
+    let after: string | undefined = range.after;
+    while (after !== undefined && !signal.aborted) {
+      const batch = await purge({ ...range, after, before, at, max: BATCH });
+      removed += batch.removed;
+      after = batch.last;
+    }
   }
-  return sum;
+  return removed;
 }

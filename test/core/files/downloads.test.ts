@@ -7,16 +7,15 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cleanName } from '../../../core/files/downloads.ts';
-import { fileCleaner } from '../../../core/maintenance/file-retention.ts';
-import { openLog } from '../../../proto/common/log.ts';
+import type { Store } from '../../../core/store/types.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { ListDownloadsRequest } from '../../../proto/gen/tabern/v1/downloads.pb.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { blobParts, boot } from '../boot.ts';
 
 const test = suite('core/files/downloads');
 const DAY = 86_400_000;
-const { signal } = new AbortController();
 
 const NAMES: [said: string, kept: string][] = [
   ['report.pdf', 'report.pdf'],
@@ -189,20 +188,15 @@ test('with time the oldest go', async () => {
   const removed: string[] = [];
   const asked: number[] = [];
   const left = [['b1', 'b2'], []];
-  const cleaner = fileCleaner({
-    store: {
-      async purgeDownloads({ before }) {
-        asked.push(before);
-        return left.shift() ?? [];
-      },
-      purgeExtensions: async () => ['e1'],
+  const store: Partial<Store> = {
+    async purgeDownloads({ before }) {
+      asked.push(before);
+      return left.shift() ?? [];
     },
-    files: { remove: async (id) => void removed.push(id) },
-    log: openLog({ role: 'test', level: 'silent' }),
-    now: () => 40 * DAY,
-    downloadsKeptMs: 30 * DAY,
-  });
-  await cleaner(signal);
+    purgeExtensions: async () => ['e1'],
+  };
+  const remove = async (id: string) => void removed.push(id);
+  await purgeAt(40 * DAY, ['downloads', 'extensions'], { store, remove });
   assert.equal([asked, removed], [[10 * DAY], ['b1', 'b2', 'e1']]);
 });
 

@@ -6,11 +6,10 @@ import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { idempotencyCleaner } from '../../../core/maintenance/work-retention.ts';
 import { openStore } from '../../../core/store/thread.ts';
-import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { InvokeFunctionRequest } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
 import { ENGINES, openBench, T0 } from '../store/engines.ts';
@@ -130,9 +129,7 @@ for (const engine of ENGINES) {
     assert.is((await faultOf(find(projectId, 'b'))).reason, 'IDEMPOTENCY_MISMATCH');
     assert.is(await find(projectId, 'b', T0 + DAY_MS), undefined, 'it counts no more');
 
-    const log = openLog({ role: 'test', level: 'silent' });
-    const signal = new AbortController().signal;
-    const clean = (at: number) => idempotencyCleaner({ store, log, now: () => at })(signal);
+    const clean = (at: number) => purgeAt(at, ['idempotency keys'], { store });
     await clean(T0 + DAY_MS - 1);
     assert.is((await find(projectId, 'a'))?.id, id);
     await clean(T0 + DAY_MS);

@@ -2,12 +2,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { recordingCleaner } from '../../../core/maintenance/recording-retention.ts';
-import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { type Bench, ENGINES, openBench, T0 } from '../store/engines.ts';
 
-const log = openLog({ role: 'test', level: 'silent' });
 const KEPT_MS = 31 * 86_400_000;
 const SESSION_MAX_MS = 6 * 3_600_000;
 
@@ -59,17 +57,16 @@ for (const engine of ENGINES) {
     const ended = await record(bench, projectId, true);
     const running = await record(bench, projectId, false);
     const removed: string[] = [];
-    const files = { remove: async (id: string) => void removed.push(id) };
+    const remove = async (id: string) => void removed.push(id);
     let at = T0 + KEPT_MS + SESSION_MAX_MS;
-    const clean = recordingCleaner({ store, files, log, now: () => at, keptMs: KEPT_MS });
-    const { signal } = new AbortController();
-    await clean(signal);
+    const clean = () => purgeAt(at, ['recordings'], { store, remove });
+    await clean();
     assert.equal(removed, []);
     at += 1;
-    await clean(signal);
+    await clean();
     assert.equal(removed, [ended]);
     assert.equal(await store.knownBlobs([ended, running]), [running]);
-    await clean(signal);
+    await clean();
     assert.equal(removed, [ended]);
   });
 

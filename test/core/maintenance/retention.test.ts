@@ -1,10 +1,11 @@
 /** What is thrown away with time: proto/spec/webhooks.md 9, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventCleaner, skipBacklogs } from '../../../core/maintenance/retention.ts';
+import { skipBacklogs } from '../../../core/maintenance/backlogs.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { bootDeliveries, HOUR, OK, only } from '../../support/core/deliveries.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 
 const janitor = suite('core/maintenance/retention');
 const DAY = 24 * HOUR;
@@ -17,7 +18,7 @@ async function cleanIn(app: App, pendingMax = 100_000): Promise<unknown[]> {
   const lines: unknown[] = [];
   log.warn = ((facts: unknown) => void lines.push(facts)) as typeof log.warn;
   const options = { store: app.store, log, now: app.clock.now, pendingMax };
-  await eventCleaner(options)(signal);
+  await purgeAt(app.clock.now(), ['events and deliveries'], { store: app.store });
   await skipBacklogs(options, signal);
   return lines;
 }

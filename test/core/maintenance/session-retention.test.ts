@@ -2,13 +2,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { sessionCleaner } from '../../../core/maintenance/session-retention.ts';
-import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { type Bench, ENGINES, openBench } from '../store/engines.ts';
 
-const log = openLog({ role: 'test', level: 'silent' });
-const { signal } = new AbortController();
 const KEPT_MS = 90 * 86_400_000;
 /** Ids are made with the machine's clock, so that is when all begins; the sessions run for long. */
 const T0 = Date.now();
@@ -44,8 +41,7 @@ async function idsOf({ store }: Bench, projectId: string, metadata?: typeof META
   return (await store.listSessions(wanted)).map(({ id }) => id);
 }
 
-const cleanAt = ({ store }: Bench, at: number) =>
-  sessionCleaner({ store, log, now: () => at, keptMs: KEPT_MS })(signal);
+const cleanAt = ({ store }: Bench, at: number) => purgeAt(at, ['sessions'], { store });
 
 for (const engine of ENGINES) {
   const test = suite(`core/session-retention/${engine.name}`);

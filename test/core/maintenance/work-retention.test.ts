@@ -2,24 +2,22 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { idAt } from '../../../core/common/ids.ts';
-import { workCleaner } from '../../../core/maintenance/work-retention.ts';
-import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { type Bench, ENGINES, openBench } from '../store/engines.ts';
 
-const log = openLog({ role: 'test', level: 'silent' });
 const DAY_MS = 86_400_000;
 const [LOGS, INVOCATIONS, BUILDS] = [10, 20, 30];
 
 /** Cleans as it would in so many days. */
 function cleanIn(bench: Bench, days: number, closing = new AbortController()): Promise<void> {
-  const now = () => Date.now() + days * DAY_MS;
-  const kept = {
-    logsKeptMs: LOGS * DAY_MS,
-    invocationsKeptMs: INVOCATIONS * DAY_MS,
-    buildsKeptMs: BUILDS * DAY_MS,
+  const keptMs = {
+    logs: LOGS * DAY_MS,
+    invocations: INVOCATIONS * DAY_MS,
+    builds: BUILDS * DAY_MS,
   };
-  return workCleaner({ store: bench.store, log, now, ...kept })(closing.signal);
+  const options = { store: bench.store, keptMs, signal: closing.signal };
+  return purgeAt(Date.now() + days * DAY_MS, Object.keys(keptMs), options);
 }
 
 /** An invocation that printed something and has ended, unless told otherwise. */

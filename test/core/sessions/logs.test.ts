@@ -3,9 +3,8 @@ import { zstdCompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { sessionLogCleaner } from '../../../core/maintenance/session-retention.ts';
-import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
 import { ENGINES, openBench, T0 } from '../store/engines.ts';
@@ -141,21 +140,17 @@ for (const engine of ENGINES) {
       store.appendSessionLog({ ...chunk, leaseId, number, maxBytes: MIB, at });
     for (let number = 0; number < 700; number++) await add(number, T0);
     await add(700, T0 + 1_000);
-    const log = openLog({ role: 'core', level: 'silent' });
-    const clean = sessionLogCleaner({ store, log, now: () => T0 + 500, keptMs: 0 });
-    await clean(new AbortController().signal);
+    const cleanAt = (at: number, keptMs: number) =>
+      purgeAt(at, ['session logs'], { store, keptMs: { 'session logs': keptMs } });
+    await cleanAt(T0 + 500, 0);
     const left = await store.readSessionLog({ sessionId, from: 0, maxBytes: MIB });
     assert.equal(
       left.chunks.map(({ number }) => number),
       [700],
     );
-    await sessionLogCleaner({ store, log, now: () => T0 + 9_000, keptMs: 8_000 })(
-      new AbortController().signal,
-    );
+    await cleanAt(T0 + 9_000, 8_000);
     assert.is((await store.readSessionLog({ sessionId, from: 0, maxBytes: MIB })).chunks.length, 1);
-    await sessionLogCleaner({ store, log, now: () => T0 + 9_001, keptMs: 8_000 })(
-      new AbortController().signal,
-    );
+    await cleanAt(T0 + 9_001, 8_000);
     assert.equal((await store.readSessionLog({ sessionId, from: 0, maxBytes: MIB })).chunks, []);
   });
 }

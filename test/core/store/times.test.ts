@@ -6,17 +6,16 @@ import * as assert from 'uvu/assert';
 import { idAt, newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { readCoreConfig } from '../../../core/config.ts';
-import type { BlobFiles } from '../../../core/files/blob-files.ts';
 import { signedPaths } from '../../../core/files/signed-urls.ts';
-import { cleanersOf } from '../../../core/maintenance/retention-config.ts';
-import { sessionCleaner } from '../../../core/maintenance/session-retention.ts';
-import { workCleaner } from '../../../core/maintenance/work-retention.ts';
+import { purgeOld } from '../../../core/maintenance/retention.ts';
+import { retentionTable } from '../../../core/maintenance/retention-table.ts';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
 import { BEGUN, DUE, HAPPENED } from '../../../core/store/sqlite/times.ts';
 import type { Store } from '../../../core/store/types.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { ENGINES, HOLDER, LEASE_MS, openBench } from './engines.ts';
 
@@ -129,19 +128,13 @@ test('what was made thirty days ahead goes in its time, whatever its id says', a
     waitUntil: ahead + 60_000,
   });
   await store.sweepWork({ at: ahead + 60_001, max: 9 });
-  const now = () => T0 + DAY + 1;
+  const at = T0 + DAY + 1;
   await store.moveTimes({ from: ahead + 120_000, to: T0 });
-  await workCleaner({
-    store,
-    log,
-    now,
-    logsKeptMs: DAY,
-    invocationsKeptMs: DAY,
-    buildsKeptMs: DAY,
-  })(signal);
-  await sessionCleaner({ store, log, now: () => T0, keptMs: DAY })(signal);
+  const keptMs = { logs: DAY, invocations: DAY, builds: DAY, sessions: DAY };
+  await purgeAt(at, ['logs', 'invocations', 'builds'], { store, keptMs });
+  await purgeAt(T0, ['sessions'], { store, keptMs });
   assert.ok(await store.getSession({ id, projectId }));
-  await sessionCleaner({ store, log, now, keptMs: DAY })(signal);
+  await purgeAt(at, ['sessions'], { store, keptMs });
   assert.is(await store.getSession({ id, projectId }), undefined);
 });
 
@@ -208,9 +201,8 @@ async function openFull() {
 }
 
 async function cleanAt(store: Store, at: number): Promise<void> {
-  const files = { remove: async () => undefined } as unknown as BlobFiles;
-  const parts = { store, files, log, now: () => at };
-  for (const cleaner of cleanersOf(readCoreConfig({}), parts)) await cleaner(signal);
+  const table = retentionTable(readCoreConfig({}), { store, files: { remove: async () => {} } });
+  await purgeOld(table, { log, now: () => at, isHeld: () => false }, signal);
   await store.removeUnusedBlobs({ before: at - HOUR, max: 9 });
 }
 

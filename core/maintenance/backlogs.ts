@@ -1,0 +1,33 @@
+/**
+ * Skips the oldest deliveries of a webhook that receives less than is sent to it, so that what
+ * waits has a limit. proto/spec/webhooks.md 9.
+ */
+import type { Log } from '../../proto/common/log.ts';
+import type { Store } from '../store/types.ts';
+
+/** Rows in one operation: others commit in between. Source: proto/spec/webhooks.md 9. */
+const BATCH = 500;
+/** Deliveries of one webhook that wait. Source: proto/spec/webhooks.md 9. */
+const PENDING_MAX = 100_000;
+
+/** Skips what is too much, until nothing is or the signal aborts. */
+export async function skipBacklogs(
+  options: {
+    store: Pick<Store, 'backlogs' | 'skipBacklog'>;
+    log: Log;
+    now: () => number;
+    pendingMax?: number;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, log, now, pendingMax = PENDING_MAX } = options;
+  for (const webhookId of await store.backlogs(pendingMax)) {
+    let skipped = 0;
+    let rows = BATCH;
+    while (rows === BATCH && !signal.aborted) {
+      rows = await store.skipBacklog({ webhookId, pendingMax, max: BATCH, at: now() });
+      skipped += rows;
+    }
+    log.warn({ webhookId, skipped, pendingMax }, 'a webhook takes less than it gets');
+  }
+}
