@@ -6,7 +6,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
-import { INLET_PORT, withInlet } from '../jail/egress/listener.ts';
+import { LISTENER_PORT, withListener } from '../jail/egress/listener.ts';
 import type { At, Jail, JailSpec, Mount } from '../jail/jail.ts';
 import { findProgram, type JailLimits } from '../jail/prlimit.ts';
 import { programMounts } from '../jail/program-mounts.ts';
@@ -66,7 +66,7 @@ export async function chromeSpec(
   local: Server | undefined,
 ): Promise<{ spec: JailSpec; paths: Paths }> {
   const { engine, hasSandbox, dir, profileDir, extension } = place;
-  const port = local === undefined ? INLET_PORT : (local.address() as AddressInfo).port;
+  const port = local === undefined ? LISTENER_PORT : (local.address() as AddressInfo).port;
   const command = (at: At): string[] => [
     at(engine.program),
     ...chromeFlags({
@@ -92,7 +92,7 @@ export async function chromeSpec(
   const isOwnNetwork = local === undefined;
   const spec: JailSpec = {
     argv: (at) =>
-      isOwnNetwork ? withInlet({ shell: at(SHELL), node: at(NODE) }, command(at)) : command(at),
+      isOwnNetwork ? withListener({ shell: at(SHELL), node: at(NODE) }, command(at)) : command(at),
     mounts,
     env: (at) => ({
       HOME: at(`${DATA}/home`),

@@ -14,7 +14,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Egress } from '../jail/egress/egress-proxy.ts';
-import { INLET_PORT, openInlet, takeInlet } from '../jail/egress/listener.ts';
+import { LISTENER_PORT, openListener, receiveListener } from '../jail/egress/listener.ts';
 import type { Exit, Jail, Jailed } from '../jail/jail.ts';
 import { openPipe, type Pipe } from './cdp/pipe.ts';
 import { type ContextProxies, openContextProxies } from './context-proxies.ts';
@@ -102,19 +102,21 @@ type Place = LaunchOptions & { id: string; dir: string; profileDir: string };
 
 async function launchIn(place: Place): Promise<Chrome> {
   const { jail, egress, log, id, dir } = place;
-  const local = jail.hasOwnNetwork ? undefined : await openInlet(egress.handle);
+  const local = jail.hasOwnNetwork ? undefined : await openListener(egress.handle);
   const { spec, paths } = await chromeSpec(place, local);
   const jailed = jail.launch(spec);
   const { child } = jailed;
   const why = (): string | undefined => jailed.why?.();
   const stderr = keepTail(child);
   const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
-  const port = local === undefined ? INLET_PORT : (local.address() as AddressInfo).port;
+  const port = local === undefined ? LISTENER_PORT : (local.address() as AddressInfo).port;
   const proxies = openContextProxies({ egress, pipe }, { port, isShared: local !== undefined });
-  const inlet: Promise<Server> = local ? Promise.resolve(local) : takeInlet(child, egress.handle);
+  const listener: Promise<Server> = local
+    ? Promise.resolve(local)
+    : receiveListener(child, egress.handle);
   const exited = jailed.exited.then(async (exit) => {
     // one that came after the end, or beside a Chrome that did not, would stay open for ever
-    await inlet.then(
+    await listener.then(
       (server) => server.close(),
       () => undefined,
     );
@@ -129,7 +131,7 @@ async function launchIn(place: Place): Promise<Chrome> {
       throw new Error(why() ?? `it ended (${signal ?? code})`);
     });
     died.catch(() => undefined); // heard below while it matters
-    await Promise.race([Promise.all([inlet, ready(pipe, paths)]), died]);
+    await Promise.race([Promise.all([listener, ready(pipe, paths)]), died]);
     if (place.extension) await extensionLoaded(pipe, place.extension);
   } catch (error) {
     jailed.kill();

@@ -31,18 +31,18 @@ const KILL_AFTER_MS = 1_000;
  * Of memory in use at the end of a run: who has so much takes no more runs. Ours: one that came to
  * its limit (RLIMIT_DATA) has about 1,100 MiB, and the next run may crash it (seen).
  */
-const RECYCLED_BYTES = 768 * 2 ** 20;
+const RECYCLE_ABOVE_BYTES = 768 * 2 ** 20;
 /** What a run's log may have, and the line that says that it is cut. */
-const PRINTED_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
+const LOG_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
 
-type Order = Exclude<ToHost, { type: 'abort' }>;
+type HostCommand = Exclude<ToHost, { type: 'abort' }>;
 type Running = {
   /** Counts once. */
   settle(outcome: RunOutcome): void;
   isSettled: boolean;
   /** In bytes, as RUN_MAX_BYTES counts them. */
-  printed: number;
-  over(): void;
+  logBytes: number;
+  dispose(): void;
   onLines(lines: LogLine[]): void;
   timer: NodeJS.Timeout | undefined;
   isAborted: boolean;
@@ -56,7 +56,7 @@ export type HostProcess = {
   isUsable(): boolean;
   /** Where a handler connects to for its browser. */
   connectUrl(signingKey: string): string;
-  run(order: Order, bundle: Bundle, options: RunOptions): Promise<RunOutcome>;
+  run(order: HostCommand, bundle: Bundle, options: RunOptions): Promise<RunOutcome>;
   /** CPU time of its processes since their start. */
   readonly cpuMs: () => number;
   /** Ends it now; what runs fails with this cause. */
@@ -65,7 +65,7 @@ export type HostProcess = {
 };
 export type RunOptions = { onLines(lines: LogLine[]): void; signal: AbortSignal };
 
-type Parts = {
+type HostDeps = {
   jailed: Jailed;
   /** The host's own. */
   dir: string;
@@ -81,12 +81,12 @@ type Parts = {
 };
 
 /** One host from its first frame to its end. */
-export class Conversation implements HostProcess {
+export class HostConnection implements HostProcess {
   readonly broker: Broker;
   readonly cpuMs: () => number;
   readonly ended: Promise<void>;
   readonly ready: Promise<void>;
-  readonly #parts: Parts;
+  readonly #deps: HostDeps;
   readonly #socket: Socket;
   readonly #running = new Map<string, Running>();
   readonly #onReady: () => void;
@@ -94,33 +94,33 @@ export class Conversation implements HostProcess {
   #isUsable = true;
   #retired: string | undefined;
   /** Runs that are not told to the host yet. */
-  #coming = 0;
+  #preparing = 0;
   #cause: string | undefined;
 
-  constructor(parts: Parts, socket: Socket) {
-    this.#parts = parts;
+  constructor(deps: HostDeps, socket: Socket) {
+    this.#deps = deps;
     this.#socket = socket;
-    this.broker = parts.broker;
-    this.cpuMs = parts.cpuMs;
+    this.broker = deps.broker;
+    this.cpuMs = deps.cpuMs;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.ready = promise;
     this.#onReady = resolve;
     const reader = new FrameReader(FROM_HOST_MAX_BYTES);
     readSlowly(socket, (chunk) => {
       try {
-        for (const body of reader.push(chunk)) this.#hear(readHostFrame(body));
+        for (const body of reader.push(chunk)) this.#onMessage(readHostFrame(body));
       } catch (error) {
         this.kill(`it broke the protocol of its host: ${(error as Error).message}`);
       }
     });
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.kill('its process closed the connection'));
-    const exited = parts.jailed.exited.then(({ code, signal }) => {
+    const exited = deps.jailed.exited.then(({ code, signal }) => {
       socket.destroy();
-      const why = parts.jailed.why?.() ?? this.#cause;
-      this.#end(why ?? `its process ended (${signal ?? `exit ${code}`})`, parts.tail());
+      const why = deps.jailed.why?.() ?? this.#cause;
+      this.#failAll(why ?? `its process ended (${signal ?? `exit ${code}`})`, deps.tail());
     });
-    this.ended = Promise.all([exited, parts.ended]).then(() => {});
+    this.ended = Promise.all([exited, deps.ended]).then(() => {});
   }
 
   runs(): number {
@@ -128,17 +128,21 @@ export class Conversation implements HostProcess {
   }
 
   isUsable(): boolean {
-    return this.#isUsable && this.#parts.jailed.why?.() === undefined;
+    return this.#isUsable && this.#deps.jailed.why?.() === undefined;
   }
 
   connectUrl(signingKey: string): string {
     return `ws://127.0.0.1:${this.#cdpPort}/?signingKey=${signingKey}`;
   }
 
-  async run(order: Order, bundle: Bundle, { onLines, signal }: RunOptions): Promise<RunOutcome> {
-    this.#coming += 1;
-    await putBundle(bundle, join(this.#parts.dir, 'fn')).finally(() => {
-      this.#coming -= 1;
+  async run(
+    order: HostCommand,
+    bundle: Bundle,
+    { onLines, signal }: RunOptions,
+  ): Promise<RunOutcome> {
+    this.#preparing += 1;
+    await putBundle(bundle, join(this.#deps.dir, 'fn')).finally(() => {
+      this.#preparing -= 1;
     });
     const { promise, resolve: settle } = Promise.withResolvers<RunOutcome>();
     const running: Running = {
@@ -147,9 +151,9 @@ export class Conversation implements HostProcess {
         settle(outcome);
       },
       isSettled: false,
-      printed: 0,
+      logBytes: 0,
       onLines,
-      over: () => signal.removeEventListener('abort', abort),
+      dispose: () => signal.removeEventListener('abort', abort),
       timer: undefined,
       isAborted: false,
     };
@@ -166,14 +170,14 @@ export class Conversation implements HostProcess {
     this.#send(order);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
-    if (this.#cause !== undefined) this.#end(this.#cause, '');
+    if (this.#cause !== undefined) this.#failAll(this.#cause, '');
     return promise;
   }
 
   kill(cause: string): void {
     this.#isUsable = false;
     this.#cause ??= cause;
-    this.#parts.jailed.kill();
+    this.#deps.jailed.kill();
   }
 
   #send(message: ToHost): void {
@@ -184,16 +188,16 @@ export class Conversation implements HostProcess {
   #retire(cause: string): void {
     this.#isUsable = false;
     this.#retired ??= cause;
-    this.#leave();
+    this.#closeIfUnused();
   }
 
-  #leave(): void {
-    const isWaitedFor = [...this.#running.values()].some(({ isSettled }) => !isSettled);
-    if (isWaitedFor || this.#coming > 0) return;
+  #closeIfUnused(): void {
+    const isPending = [...this.#running.values()].some(({ isSettled }) => !isSettled);
+    if (isPending || this.#preparing > 0) return;
     if (this.#retired !== undefined) this.kill(this.#retired);
   }
 
-  #hear(message: FromHost): void {
+  #onMessage(message: FromHost): void {
     if (message.type === 'ready') {
       if (this.#cdpPort !== 0) this.kill('it said ready twice');
       this.#cdpPort ||= message.cdpPort;
@@ -202,45 +206,45 @@ export class Conversation implements HostProcess {
     }
     const running = this.#running.get(message.id);
     if (running === undefined) this.kill('it spoke for an invocation that is not its own');
-    else if (message.type === 'log') this.#print(running, message.lines);
+    else if (message.type === 'log') this.#onLines(running, message.lines);
     else if (message.type === 'done') {
       if (message.retired === 'memory') this.#isUsable = false;
-      this.#over(message.id, running, running.isAborted ? { type: 'aborted' } : UNSAID);
+      this.#finish(message.id, running, running.isAborted ? { type: 'aborted' } : NO_OUTCOME);
     } else if (running.isSettled) this.kill('it told a second outcome');
     else {
-      if (this.#parts.memory() > RECYCLED_BYTES) this.#isUsable = false;
+      if (this.#deps.memory() > RECYCLE_ABOVE_BYTES) this.#isUsable = false;
       running.settle(running.isAborted ? { type: 'aborted' } : outcomeOf(message));
       const cause = 'an invocation kept its thread after its outcome';
       running.timer ??= setTimeout(() => this.#retire(cause), KILL_AFTER_MS);
-      this.#leave();
+      this.#closeIfUnused();
     }
   }
 
   /** A host of ours keeps to the limit: one that does not would occupy us with frames for ever. */
-  #print(running: Running, lines: LogLine[]): void {
+  #onLines(running: Running, lines: LogLine[]): void {
     for (const { message } of lines) {
-      running.printed += Buffer.byteLength(message) + LINE_COST_BYTES;
+      running.logBytes += Buffer.byteLength(message) + LINE_COST_BYTES;
     }
-    if (running.printed > PRINTED_MAX_BYTES) this.kill('it printed more than a run may');
+    if (running.logBytes > LOG_MAX_BYTES) this.kill('it printed more than a run may');
     else if (!running.isSettled) running.onLines(lines); // what comes later, nobody waits for
   }
 
-  #over(id: string, running: Running, outcome: RunOutcome): void {
+  #finish(id: string, running: Running, outcome: RunOutcome): void {
     clearTimeout(running.timer);
     this.#running.delete(id);
-    running.over();
+    running.dispose();
     running.settle(outcome); // changes nothing when it has one
-    this.#leave();
+    this.#closeIfUnused();
   }
 
-  #end(cause: string, said: string): void {
+  #failAll(cause: string, said: string): void {
     this.#isUsable = false;
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const cut = [...this.#running.values()].some(({ isSettled }) => !isSettled);
     if (cut) log.warn({ cause, said: said.slice(-2_000) }, 'function host lost');
     for (const [id, running] of this.#running) {
-      const failure = { ...UNSAID, message: `the function's process was lost: ${cause}` };
-      this.#over(id, running, running.isAborted ? { type: 'aborted' } : failure);
+      const failure = { ...NO_OUTCOME, message: `the function's process was lost: ${cause}` };
+      this.#finish(id, running, running.isAborted ? { type: 'aborted' } : failure);
     }
   }
 }
@@ -263,7 +267,7 @@ export type RunOutcome =
  * A run that ended without a word. The tenant's code is what runs there: it is its failure unless
  * we know better.
  */
-export const UNSAID: Failure = {
+export const NO_OUTCOME: Failure = {
   type: 'failure',
   code: 'WORKLOAD_ERROR',
   name: '',

@@ -6,9 +6,9 @@ import { once } from 'node:events';
 import { type BlockList, createServer } from 'node:net';
 import type { Log } from '../../proto/common/log.ts';
 import { openEgress } from '../jail/egress/egress-proxy.ts';
-import type { Outlet } from './host-sockets.ts';
+import type { OpenEgress } from './host-sockets.ts';
 
-export function openOutlet(options: { allow: BlockList; log: Log }): Outlet {
+export function hostEgress(options: { allow: BlockList; log: Log }): OpenEgress {
   return async (socketPath) => {
     const egress = openEgress(options);
     const server = createServer((socket) => egress.handle(socket));

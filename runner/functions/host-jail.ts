@@ -12,7 +12,7 @@ import { must } from '../../proto/common/must.ts';
 import type { Isolation } from '../host/worker.ts';
 import type { Jail, JailSpec, Mount } from '../jail/jail.ts';
 import { programMounts } from '../jail/program-mounts.ts';
-import { CONTROL_FD, type Ways } from './host-sockets.ts';
+import { CONTROL_FD, type HostSockets } from './host-sockets.ts';
 import type { Runtime } from './runtime.ts';
 
 const MIB = 1024 * 1024;
@@ -48,19 +48,19 @@ export type HostSpec = {
   runtime: Runtime;
   /** The host's own. */
   dir: string;
-  ways: Pick<Ways, 'hasOutlet' | 'ports'>;
+  sockets: Pick<HostSockets, 'hasEgress' | 'ports'>;
   isolation: Isolation;
   memoryMaxBytes: number;
 };
 
 export async function hostSpec(options: HostSpec): Promise<JailSpec> {
-  const { jail, runtime, dir, ways, isolation } = options;
+  const { jail, runtime, dir, sockets, isolation } = options;
   const program = `/bin/${runtime.kind}`;
   const isAlone = jail.hasOwnNetwork;
-  const { ports, hasOutlet } = ways;
-  const hasEgress = (isAlone || ports !== undefined) && hasOutlet;
-  const sockets = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
-  const names = ports === undefined ? sockets : [];
+  const { ports, hasEgress: canReachInternet } = sockets;
+  const hasEgress = (isAlone || ports !== undefined) && canReachInternet;
+  const socketNames = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
+  const names = ports === undefined ? socketNames : [];
   const cdpPort = ports?.cdp ?? (isAlone ? CDP_PORT : await ownPort(runtime));
   const proxyPort = hasEgress ? (ports?.egress ?? PROXY_PORT) : undefined;
   return {
@@ -138,9 +138,9 @@ async function ownPort({ kind }: Runtime): Promise<number> {
  */
 function environment(
   tmp: string,
-  ways: { runtime: Runtime; proxyPort: number | undefined; cdpPort: number },
+  options: { runtime: Runtime; proxyPort: number | undefined; cdpPort: number },
 ): Record<string, string> {
-  const { runtime, proxyPort, cdpPort } = ways;
+  const { runtime, proxyPort, cdpPort } = options;
   const own = { HOME: tmp, TMPDIR: tmp, LANG: 'C.UTF-8', TZ: 'UTC', NODE_ENV: 'production' };
   if (proxyPort === undefined) return own;
   const proxy = `http://127.0.0.1:${proxyPort}`;

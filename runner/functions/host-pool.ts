@@ -11,7 +11,7 @@ import type { Isolation } from '../host/worker.ts';
 import type { Jail } from '../jail/jail.ts';
 import type { HostProcess } from './host-connection.ts';
 import { MEMORY_MAX_BYTES, startHost } from './host-process.ts';
-import type { Outlet } from './host-sockets.ts';
+import type { OpenEgress } from './host-sockets.ts';
 import type { Runtime } from './runtime.ts';
 
 /** As many as a host has threads (runner/host/threads.ts). */
@@ -43,7 +43,7 @@ export type HostsOptions = {
   /** Of one host's memory in use; a host above it is ended. MEMORY_MAX_BYTES when absent. */
   memoryMaxBytes?: number;
   /** The way of handlers to the internet; none when absent. */
-  outlet?: Outlet | undefined;
+  openEgress?: OpenEgress | undefined;
   log: Log;
 };
 
@@ -80,7 +80,7 @@ export class HostPool {
       await sleep(STUCK_POLL_MS, undefined, { signal });
     }
     for (;;) {
-      const entry = this.#free(projectId) ?? (await this.#started(projectId));
+      const entry = this.#findFree(projectId) ?? (await this.#startFor(projectId));
       if (!isFree(entry)) continue; // others that waited for the same start were faster
       entry.claimed += 1;
       clearTimeout(entry.idle);
@@ -99,7 +99,7 @@ export class HostPool {
 
   /** A host that has run nothing and belongs to the caller alone. */
   async fresh(): Promise<HostProcess> {
-    this.#use();
+    this.#keepSpares();
     const spare = this.#spares.shift();
     try {
       return spare?.isUsable() === true ? spare : await this.#start();
@@ -114,7 +114,7 @@ export class HostPool {
   }
 
   /** Nobody has asked for a host for long. */
-  rest(): void {
+  releaseSpares(): void {
     clearTimeout(this.#inUse);
     this.#inUse = undefined;
     for (const host of this.#spares) host.kill('nobody asks for hosts');
@@ -133,7 +133,7 @@ export class HostPool {
     await Promise.all([...this.#alive].map((host) => host.ended));
   }
 
-  #free(projectId: string): Entry | undefined {
+  #findFree(projectId: string): Entry | undefined {
     return [...this.#entries].find((entry) => entry.projectId === projectId && isFree(entry));
   }
 
@@ -145,7 +145,7 @@ export class HostPool {
     return hosts.reduce((sum, { host, claimed }) => sum + Math.max(0, host.runs() - claimed), 0);
   }
 
-  #started(projectId: string): Promise<Entry> {
+  #startFor(projectId: string): Promise<Entry> {
     const known = this.#starting.get(projectId);
     if (known !== undefined) return known;
     const started = this.fresh().then((host) => {
@@ -174,11 +174,11 @@ export class HostPool {
   async #startOne(): Promise<HostProcess> {
     const { signal } = this.#ending;
     signal.throwIfAborted();
-    const { jail, runtime, isolation = 'warm', outlet, log, runDir } = this.#options;
+    const { jail, runtime, isolation = 'warm', openEgress, log, runDir } = this.#options;
     const { memoryMaxBytes = MEMORY_MAX_BYTES } = this.#options;
     this.#count += 1;
     const dir = join(runDir, `h${this.#count}`);
-    const own = { jail, runtime, isolation, outlet, log, dir, memoryMaxBytes };
+    const own = { jail, runtime, isolation, openEgress, log, dir, memoryMaxBytes };
     const host = await startHost({ ...own, signal });
     this.#alive.add(host);
     void host.ended.then(() => {
@@ -194,10 +194,10 @@ export class HostPool {
     return host;
   }
 
-  #use(): void {
+  #keepSpares(): void {
     clearTimeout(this.#inUse);
     const { sparesKeptMs = SPARES_KEPT_MS } = this.#options;
-    this.#inUse = setTimeout(() => this.rest(), sparesKeptMs).unref();
+    this.#inUse = setTimeout(() => this.releaseSpares(), sparesKeptMs).unref();
   }
 
   /** Starts what is missing of the spares, in the background. */

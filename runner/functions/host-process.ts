@@ -15,9 +15,9 @@ import type { Isolation } from '../host/worker.ts';
 import { memoryOf } from '../jail/cgroups/memory-watch.ts';
 import { cpuMsOf } from '../jail/cpu-limit.ts';
 import type { Jail } from '../jail/jail.ts';
-import { Conversation, type HostProcess } from './host-connection.ts';
+import { HostConnection, type HostProcess } from './host-connection.ts';
 import { hostSpec } from './host-jail.ts';
-import { type Outlet, openWays, type Ways } from './host-sockets.ts';
+import { type HostSockets, type OpenEgress, openHostSockets } from './host-sockets.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load needs tens of seconds. */
@@ -37,7 +37,7 @@ export type HostOptions = {
   isolation: Isolation;
   /** Its own, not there yet. */
   dir: string;
-  outlet: Outlet | undefined;
+  openEgress: OpenEgress | undefined;
   memoryMaxBytes: number;
   /** Ends a start under way; whoever wants an end after it kills the host. */
   signal: AbortSignal;
@@ -48,19 +48,19 @@ export type HostOptions = {
 
 /** Ready to run, or throws when it did not start. */
 export async function startHost(options: HostOptions): Promise<HostProcess> {
-  const { dir, jail, runtime, isolation, outlet } = options;
+  const { dir, jail, runtime, isolation, openEgress } = options;
   await using opening = new AsyncDisposableStack();
   opening.defer(() => removeTree(dir));
   await mkdir(join(dir, 'fn'), { recursive: true });
-  const ways = opening.use(await openWays(dir, { jail, outlet }));
+  const sockets = opening.use(await openHostSockets(dir, { jail, openEgress }));
   const { memoryMaxBytes } = options;
   const jailed = jail.launch(
-    await hostSpec({ jail, runtime, isolation, dir, ways, memoryMaxBytes }),
+    await hostSpec({ jail, runtime, isolation, dir, sockets, memoryMaxBytes }),
   );
   const own = opening.move();
   const ended = jailed.exited.then(() => own.disposeAsync());
   try {
-    const parts = { jailed, ways, dir, log: options.log, broker: ways.broker, ended };
+    const parts = { jailed, sockets, dir, log: options.log, broker: sockets.broker, ended };
     return await connected(parts, options);
   } catch (error) {
     jailed.kill();
@@ -69,15 +69,15 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   }
 }
 
-type Parts = Omit<ConstructorParameters<typeof Conversation>[0], 'tail' | 'memory' | 'cpuMs'> & {
-  ways: Ways;
+type Parts = Omit<ConstructorParameters<typeof HostConnection>[0], 'tail' | 'memory' | 'cpuMs'> & {
+  sockets: HostSockets;
 };
 
 async function connected(
   parts: Parts,
   { signal, startTimeoutMs = START_TIMEOUT_MS }: HostOptions,
 ): Promise<HostProcess> {
-  const { jailed, ways, log } = parts;
+  const { jailed, sockets, log } = parts;
   const { stdout, stderr } = jailed.child;
   const tails = [stdout, stderr].map((stream) => stream && keepTail(stream, TAIL_BYTES));
   const tail = (): string => tails.map((read) => read?.() ?? '').join('');
@@ -92,11 +92,11 @@ async function connected(
   const timer = setTimeout(fail, startTimeoutMs);
   const over = AbortSignal.any([late.signal, signal]);
   try {
-    const socket = await until(Promise.race([ways.control(jailed.child, over), early]), over);
+    const socket = await until(Promise.race([sockets.control(jailed.child, over), early]), over);
     const { pid } = jailed.child;
     const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));
     const cpuMs = (): number => (pid === undefined ? 0 : cpuMsOf(pid));
-    const host = new Conversation({ ...parts, tail, memory, cpuMs }, socket);
+    const host = new HostConnection({ ...parts, tail, memory, cpuMs }, socket);
     await until(Promise.race([host.ready, early]), over);
     log.debug({ pid }, 'function host is ready');
     return host;

@@ -7,47 +7,47 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { openInlet } from '../jail/egress/listener.ts';
+import { openListener } from '../jail/egress/listener.ts';
 import type { Jail } from '../jail/jail.ts';
 import { type Broker, openBroker } from './browser-broker.ts';
 
 /** Opens a way to the internet at a socket, for one host; `serve` takes who comes elsewhere. */
-export type Outlet = (
+export type OpenEgress = (
   socketPath: string,
 ) => Promise<AsyncDisposable & { serve(socket: Socket): void }>;
 
 /** Where the host finds control when it is no socket. */
 export const CONTROL_FD = 3;
 
-export type Ways = AsyncDisposable & {
+export type HostSockets = AsyncDisposable & {
   broker: Broker;
-  hasOutlet: boolean;
+  hasEgress: boolean;
   /** Of loopback, where sockets are of no use. */
   ports: { cdp: number; egress: number | undefined } | undefined;
   /** Control, once the host is there. */
   control(child: ChildProcess, signal: AbortSignal): Promise<Socket>;
 };
 
-export async function openWays(
+export async function openHostSockets(
   dir: string,
-  { jail, outlet }: { jail: Jail; outlet: Outlet | undefined },
-): Promise<Ways> {
+  { jail, openEgress }: { jail: Jail; openEgress: OpenEgress | undefined },
+): Promise<HostSockets> {
   await using opening = new AsyncDisposableStack();
   const broker = opening.use(await openBroker(join(dir, 'cdp.sock')));
-  const egress = await outlet?.(join(dir, 'egress.sock'));
+  const egress = await openEgress?.(join(dir, 'egress.sock'));
   if (egress) opening.use(egress);
   const control = jail.hasUnixSockets ? await openControl(join(dir, 'ctl.sock')) : undefined;
   opening.defer(() => void control?.close());
-  const inlets = await Promise.all(
-    jail.hasUnixSockets ? [] : [broker, ...(egress ? [egress] : [])].map(inletTo),
+  const listeners = await Promise.all(
+    jail.hasUnixSockets ? [] : [broker, ...(egress ? [egress] : [])].map(listenerFor),
   );
-  for (const { server } of inlets) opening.defer(() => void server.close());
-  const [cdp, out] = inlets.map(({ port }) => port);
+  for (const { server } of listeners) opening.defer(() => void server.close());
+  const [cdp, egressPort] = listeners.map(({ port }) => port);
   const kept = opening.move();
   return {
     broker,
-    hasOutlet: egress !== undefined,
-    ports: cdp === undefined ? undefined : { cdp, egress: out },
+    hasEgress: egress !== undefined,
+    ports: cdp === undefined ? undefined : { cdp, egress: egressPort },
     async control(child, signal) {
       if (control === undefined) return child.stdio[CONTROL_FD] as Socket;
       const [socket] = (await once(control, 'connection', { signal })) as [Socket];
@@ -66,7 +66,7 @@ async function openControl(path: string): Promise<Server> {
   return control;
 }
 
-async function inletTo(way: { serve(socket: Socket): void }) {
-  const server = await openInlet((socket) => way.serve(socket));
+async function listenerFor(target: { serve(socket: Socket): void }) {
+  const server = await openListener((socket) => target.serve(socket));
   return { server, port: (server.address() as AddressInfo).port };
 }

@@ -93,7 +93,7 @@ export function openHosts(options: HostsOptions): Hosts {
           host.kill('a bundle in its directory is damaged');
           return DAMAGED;
         }
-        return outcome.type === 'manifests' ? NOT_ASKED : outcome;
+        return outcome.type === 'manifests' ? UNEXPECTED : outcome;
       } finally {
         pool.release(host);
       }
@@ -119,7 +119,7 @@ const DAMAGED: Failure = {
 };
 
 /** A host answered a run with manifests: only a tenant's own words can do that. */
-const NOT_ASKED: Failure = {
+const UNEXPECTED: Failure = {
   type: 'failure',
   code: 'WORKLOAD_ERROR',
   name: '',
@@ -148,7 +148,7 @@ async function introspected(pool: HostPool, introspect: Introspect): Promise<Int
       const message = `the load of the entry file ${why?.message ?? 'was aborted'}`;
       return { ok: false, code: 'TIMED_OUT', message };
     }
-    const why = outcome.type === 'failure' ? outcome : NOT_ASKED;
+    const why = outcome.type === 'failure' ? outcome : UNEXPECTED;
     const message = why.stack || [why.name, why.message].filter(Boolean).join(': ');
     return { ok: false, code: 'BUILD_ERROR', message };
   } finally {

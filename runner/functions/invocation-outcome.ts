@@ -71,7 +71,7 @@ function failure(
 }
 
 /** For clients that are still connected then. */
-export function whyEnded({ released, deadline }: Cut): string {
+export function endReason({ released, deadline }: Cut): string {
   if (released.aborted) return CANCELLED;
   return deadline.aborted ? TIMED_OUT : 'the runner is ending';
 }

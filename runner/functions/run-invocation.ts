@@ -27,10 +27,10 @@ import type { Hosts } from './hosts.ts';
 import {
   COMPLETED,
   codeOf,
+  endReason,
   failureOf,
   type Outcome,
   outcomeOf,
-  whyEnded,
 } from './invocation-outcome.ts';
 
 /** WebSocket close codes; the meaning stands in the reason. */
@@ -131,7 +131,7 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
   // at the deadline the session ends at once: the handler, whatever it does, drives nothing more,
   // and no page runs on
   const end = (): void => {
-    const why = whyEnded({ ...deps, deadline });
+    const why = endReason({ ...deps, deadline });
     const closed = session?.close(GOING_AWAY, why, hasBegun && mayKeep(deps));
     closed?.then(session?.discard).catch(() => undefined); // heard by who ends the session below
   };

@@ -13,7 +13,7 @@ import type { Jail } from '../jail/jail.ts';
 import { isExecutable } from '../jail/prlimit.ts';
 
 /** What a host is given leave for. Paths are as the host sees them. */
-export type Leave = {
+export type Permissions = {
   /** Of its code, its functions and its sockets. */
   read: readonly string[];
   sockets: readonly string[];
@@ -30,7 +30,7 @@ export type Runtime = {
   /** On this machine. */
   program: string;
   /** The words between the program and the host's main file. */
-  flags(leave: Leave): string[];
+  flags(leave: Permissions): string[];
   /** Beyond what every host gets. */
   env: Readonly<Record<string, string>>;
 };
@@ -108,7 +108,7 @@ async function deno(program: string): Promise<Runtime> {
  * checks the name that a fetch asks for, which only the egress can judge: there every name is
  * allowed.
  */
-function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Leave): string[] {
+function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Permissions): string[] {
   const net = [`127.0.0.1:${cdpPort}`, ...sockets.map((path) => `unix:${path}`)];
   return [
     ...DENO_FLAGS,

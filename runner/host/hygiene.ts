@@ -14,7 +14,7 @@ const PROTOTYPES: readonly object[] = [
   ...[MessagePort, EventTarget],
 ].map((intrinsic) => intrinsic.prototype);
 const NAMESPACES: readonly object[] = [JSON, Math, Reflect, Object, Array, Promise, Number, String];
-const WATCHED = [...PROTOTYPES, ...NAMESPACES];
+const CHECKED = [...PROTOTYPES, ...NAMESPACES];
 
 /** Taken before a tenant's code can replace them. */
 const { ownKeys, getOwnPropertyDescriptor } = Reflect;
@@ -46,7 +46,7 @@ export function hasDescriptors(path: string): boolean {
 
 /** Remembers the state that a loaded bundle starts its runs from. */
 export function markBaseline(): void {
-  properties = WATCHED.map(propertiesOf);
+  properties = CHECKED.map(propertiesOf);
   resources = count(process.getActiveResourcesInfo());
 }
 
@@ -55,7 +55,7 @@ export function isClean(active: readonly string[]): boolean {
   for (const [name, number] of count(active)) {
     if (number > (resources.get(name) ?? 0)) return false;
   }
-  return WATCHED.every((object, index) => isSame(propertiesOf(object), properties[index] ?? []));
+  return CHECKED.every((object, index) => isSame(propertiesOf(object), properties[index] ?? []));
 }
 
 function count(names: readonly string[]): Map<string, number> {

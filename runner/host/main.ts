@@ -44,13 +44,13 @@ function serve(path: string, host: Host): void {
   const reader = new FrameReader(TO_HOST_MAX_BYTES);
   const send = (message: FromHost): void => void socket.write(encode(message));
   socket.on('data', (chunk) => {
-    for (const body of reader.push(chunk)) obey(readToHost(body));
+    for (const body of reader.push(chunk)) onMessage(readToHost(body));
   });
   socket.on('close', () => process.exit(0));
   socket.on('error', () => process.exit(1));
   send({ type: 'ready', cdpPort: host.cdpPort });
 
-  function obey(message: ToHost): void {
+  function onMessage(message: ToHost): void {
     const { id } = message;
     if (message.type === 'abort') {
       runs.get(id)?.abort();
@@ -63,7 +63,7 @@ function serve(path: string, host: Host): void {
       send,
     );
     runs.set(id, run);
-    void run.over.then(() => runs.delete(id));
+    void run.done.then(() => runs.delete(id));
   }
 }
 

@@ -20,7 +20,7 @@ import {
   type Retirement,
 } from './messages.ts';
 import type { Threads } from './threads.ts';
-import type { Said, Task } from './worker.ts';
+import type { Task, ThreadMessage } from './worker.ts';
 
 /**
  * Ours: from the abort of ctx.signal to the end of the thread; the supervisor kills the host at
@@ -48,7 +48,7 @@ export type Run = {
   /** Ends it; it says done soon after. */
   abort(): void;
   /** Settles after done was sent; never rejects. */
-  over: Promise<void>;
+  done: Promise<void>;
 };
 
 export function startRun(
@@ -66,24 +66,24 @@ export function startRun(
   let retired: Retirement | undefined;
   let settling: NodeJS.Timeout | undefined;
 
-  const tell = (outcome: FromHost): void => {
+  const sendOutcome = (outcome: FromHost): void => {
     logs.flush();
     if (!hasOutcome && !isAborted) send(outcome);
     hasOutcome = true;
   };
-  port.on('message', (said: Said) => {
-    if (said.type === 'log') {
-      logs.add(said.line);
-    } else if (said.type === 'exhausted') {
-      exhausted = said.what;
+  port.on('message', (message: ThreadMessage) => {
+    if (message.type === 'log') {
+      logs.add(message.line);
+    } else if (message.type === 'exhausted') {
+      exhausted = message.what;
       settling ??= setTimeout(() => ender.abort(), SETTLE_MAX_MS);
-    } else if (said.type === 'settled') {
+    } else if (message.type === 'settled') {
       clearTimeout(settling);
-      retired = said.retired;
-      threads.learn(bundle, said.fresh);
-      if (said.retired !== '') ender.abort();
+      retired = message.retired;
+      threads.markFresh(bundle, message.fresh);
+      if (message.retired !== '') ender.abort();
     } else {
-      tell({ ...said, id });
+      sendOutcome({ ...message, id });
       settling ??= setTimeout(() => ender.abort(), SETTLE_MAX_MS);
     }
   });
@@ -95,14 +95,14 @@ export function startRun(
     try {
       await threads.run({ ...work.task, port: port2 } as Task, bundle, ender.signal);
     } catch (error) {
-      // what the thread said before it ended comes first
+      // what the thread message before it ended comes first
       await drain();
       if (retired === undefined || retired === '') {
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
         if (exhausted === 'heap' && !isAborted) retired = 'memory';
       }
       const why = exhausted ? EXHAUSTED[exhausted] : deathText(error, work.task.file);
-      tell({ type: 'error', id, ...why });
+      sendOutcome({ type: 'error', id, ...why });
     }
     clearTimeout(settling);
     await drain();
@@ -119,7 +119,7 @@ export function startRun(
       port.postMessage('abort');
       setTimeout(() => ender.abort(), ABORT_GRACE_MS);
     },
-    over: follow(),
+    done: follow(),
   };
 }
 

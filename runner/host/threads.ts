@@ -45,7 +45,7 @@ type Bound = { bundle: string | undefined; lastUsed: number; last: Queued };
 export type Threads = {
   run(task: Task, bundle: string, signal: AbortSignal): Promise<void>;
   /** Names functions of a bundle that must have a thread of their own. */
-  learn(bundle: string, fresh: readonly string[]): void;
+  markFresh(bundle: string, fresh: readonly string[]): void;
 };
 
 export function openThreads(env: Record<string, string>, isolation: Isolation): Threads {
@@ -92,7 +92,7 @@ export function openThreads(env: Record<string, string>, isolation: Isolation): 
         queued.isOver = true;
       }
     },
-    learn(bundle, names) {
+    markFresh(bundle, names) {
       if (names.length === 0) return;
       fresh.set(bundle, names);
       // read whenever a thread ends: from now on one that has run nothing is ready

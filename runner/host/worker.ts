@@ -48,7 +48,7 @@ export type Task = {
 export type Isolation = 'warm' | 'fresh';
 
 /** What a thread says about its task. */
-export type Said =
+export type ThreadMessage =
   | { type: 'log'; line: LogLine }
   | { type: 'result'; json: string | undefined }
   | { type: 'manifests'; json: string }
@@ -81,13 +81,13 @@ failOn('unhandledRejection');
 export default async function run(task: Task): Promise<void> {
   const { port } = task;
   // taken now: a tenant's code may replace methods of MessagePort
-  const post = port.postMessage.bind(port) as (said: Said) => void;
+  const post = port.postMessage.bind(port) as (message: ThreadMessage) => void;
   const close = port.close.bind(port);
   const sink = new LineSink((line) => post({ type: 'log', line }));
   const aborter = new AbortController();
   port.on('message', () => aborter.abort(new Error('the invocation was ended')));
 
-  const uncaught = new Promise<Said>((resolve) => {
+  const uncaught = new Promise<ThreadMessage>((resolve) => {
     failRun = (error) => resolve({ type: 'error', ...explain(error, task.file) });
   });
   using _heap = watchHeap(() => {
@@ -126,7 +126,7 @@ function failOn(event: 'uncaughtException' | 'unhandledRejection'): void {
   });
 }
 
-async function outcomeOf(task: Task, signal: AbortSignal): Promise<Said> {
+async function outcomeOf(task: Task, signal: AbortSignal): Promise<ThreadMessage> {
   try {
     if (loaded === undefined) {
       loaded = await load(task.file);

@@ -9,7 +9,7 @@ import { type Chrome, launchChrome } from '../browser/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from '../browser/pool.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Config } from '../config.ts';
-import { openOutlet } from '../functions/host-egress.ts';
+import { hostEgress } from '../functions/host-egress.ts';
 import { type Hosts, openHosts } from '../functions/hosts.ts';
 import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from '../functions/runtime.ts';
 import { canNest } from '../jail/backends/bwrap.ts';
@@ -112,14 +112,14 @@ export async function openMachine(options: {
   });
   closing.defer(() => chromes.close());
   watchPool(metrics, chromes);
-  const outlet = openOutlet({ allow, log });
+  const openHostEgress = hostEgress({ allow, log });
   const hosts = openHosts({
     jail,
     runtime,
     isolation: config.isolation,
     runDir,
     spares: config.hostSpares,
-    outlet,
+    openEgress: openHostEgress,
     log,
   });
   closing.use(hosts);

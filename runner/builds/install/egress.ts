@@ -12,7 +12,7 @@ import type { Log } from '../../../proto/common/log.ts';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
 import { type Upstream, upstreamOf } from '../../../proto/network/session-proxies.ts';
 import { openEgress } from '../../jail/egress/egress-proxy.ts';
-import { openInlet } from '../../jail/egress/listener.ts';
+import { openListener } from '../../jail/egress/listener.ts';
 import type { Route } from '../../jail/egress/routes.ts';
 import type { Jail } from '../../jail/jail.ts';
 import { giveTo } from '../../jail/spawn.ts';
@@ -59,7 +59,7 @@ export async function openInstallWay(options: {
   egress.steer({ routes: routesOf(settings) });
   await using opening = new AsyncDisposableStack();
   opening.defer(() => egress.close());
-  const local = jail.hasOwnNetwork ? undefined : await openInlet(egress.handle);
+  const local = jail.hasOwnNetwork ? undefined : await openListener(egress.handle);
   opening.defer(() => void local?.close());
   const socket = local ? undefined : await listen(place, egress.handle, opening);
   const opened = opening.move();

@@ -9,7 +9,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, delimiter, dirname, isAbsolute } from 'node:path';
 import type { Env } from '../../../proto/common/env.ts';
 import { OWN_KIND } from '../../functions/runtime.ts';
-import { INLET_PORT } from '../../jail/egress/listener.ts';
+import { LISTENER_PORT } from '../../jail/egress/listener.ts';
 import type { At, JailSpec, Mount } from '../../jail/jail.ts';
 import { programMounts } from '../../jail/program-mounts.ts';
 import type { Place } from '../build-directory.ts';
@@ -64,7 +64,7 @@ if (isMainThread) {
       one.on('close', () => other.destroy()).unref();
     }
   });
-  await new Promise((resolve) => server.listen(${INLET_PORT}, '127.0.0.1', resolve));
+  await new Promise((resolve) => server.listen(${LISTENER_PORT}, '127.0.0.1', resolve));
   server.unref();
 }`;
 
@@ -91,7 +91,7 @@ export async function installSpec(installer: Installer, around: Around): Promise
     ...[...certificates, ...configs].filter(({ from }) => isAbsolute(from)),
   ].filter(({ from }) => existsSync(from));
   const real = mounts.map(async (mount) => ({ ...mount, from: await realpath(mount.from) }));
-  const proxy = `http://127.0.0.1:${localPort ?? INLET_PORT}`;
+  const proxy = `http://127.0.0.1:${localPort ?? LISTENER_PORT}`;
   return {
     argv: (at) => [...(isSystem ? [] : [at(NODE)]), at(file), ...installer.args],
     mounts: [

@@ -8,11 +8,11 @@ import type { ChildProcess } from 'node:child_process';
 import { createServer, Server, type Socket } from 'node:net';
 
 /** Inside the jail's own network, so the same number serves every jail. */
-export const INLET_PORT = 3128;
+export const LISTENER_PORT = 3128;
 /** Ours: the helper answers in about 60 ms. */
 const HELPER_TIMEOUT_MS = 15_000;
 /** The descriptor of the IPC channel in the jailed program; 3 and 4 are Chrome's debugging pipe. */
-export const INLET_FD = 5;
+export const LISTENER_FD = 5;
 
 /**
  * Runs inside, under `node -e`: 40 ms, then gone. It waits for the runner to hold the socket, then
@@ -20,8 +20,8 @@ export const INLET_FD = 5;
  */
 const HELPER = `
 const server = require('node:net').createServer();
-const address = { host: '0.0.0.0', port: ${INLET_PORT}, backlog: 511 };
-server.listen(address, () => process.send('inlet', server));
+const address = { host: '0.0.0.0', port: ${LISTENER_PORT}, backlog: 511 };
+server.listen(address, () => process.send('listener', server));
 server.on('error', (error) => { process.send(String(error)); });
 process.on('disconnect', () => process.exit(0));
 `;
@@ -30,24 +30,27 @@ process.on('disconnect', () => process.exit(0));
  * The words that start `command` with the helper beside it. The helper is orphaned to the jail's
  * reaper, and neither holds the other's descriptors.
  */
-export function withInlet(paths: { shell: string; node: string }, command: string[]): string[] {
-  const helper = `NODE_CHANNEL_FD=${INLET_FD} exec "$0" -e "$1" 3<&- 4>&- </dev/null`;
-  const script = `(${helper} &); shift; exec "$@" ${INLET_FD}<&-`;
+export function withListener(paths: { shell: string; node: string }, command: string[]): string[] {
+  const helper = `NODE_CHANNEL_FD=${LISTENER_FD} exec "$0" -e "$1" 3<&- 4>&- </dev/null`;
+  const script = `(${helper} &); shift; exec "$@" ${LISTENER_FD}<&-`;
   return [paths.shell, '-c', script, paths.node, HELPER, ...command];
 }
 
 /**
  * Resolves when connections from the jail are being taken. The child was started with 'ipc' at
- * INLET_FD.
+ * LISTENER_FD.
  */
-export async function takeInlet(child: ChildProcess, serve: (socket: Socket) => void) {
+export async function receiveListener(child: ChildProcess, serve: (socket: Socket) => void) {
   const { promise, resolve, reject } = Promise.withResolvers<Server>();
-  const timer = setTimeout(() => reject(new Error('the inlet does not answer')), HELPER_TIMEOUT_MS);
+  const timer = setTimeout(
+    () => reject(new Error('the helper did not open the listener in time')),
+    HELPER_TIMEOUT_MS,
+  );
   child.once('message', (message, handle) => {
     if (handle instanceof Server) resolve(handle);
-    else reject(new Error(`the inlet failed: ${String(message).slice(0, 200)}`));
+    else reject(new Error(`the helper could not listen: ${String(message).slice(0, 200)}`));
   });
-  child.once('disconnect', () => reject(new Error('the inlet left early')));
+  child.once('disconnect', () => reject(new Error('the helper ended early')));
   try {
     const server = await promise;
     server.on('connection', serve);
@@ -62,7 +65,7 @@ export async function takeInlet(child: ChildProcess, serve: (socket: Socket) => 
  * For a jail that shares the machine's network: a loopback port that any process of this machine
  * can use.
  */
-export async function openInlet(serve: (socket: Socket) => void): Promise<Server> {
+export async function openListener(serve: (socket: Socket) => void): Promise<Server> {
   const server = createServer(serve);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject).listen({ host: '127.0.0.1', port: 0 }, resolve);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Log } from '../../../proto/common/log.ts';
-import { Conversation, type RunOutcome } from '../../../runner/functions/host-connection.ts';
+import { HostConnection, type RunOutcome } from '../../../runner/functions/host-connection.ts';
 import { RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
 import { encode, type FromHost, type LogLine } from '../../../runner/host/messages.ts';
 import type { Exit, Jailed } from '../../../runner/jail/jail.ts';
@@ -19,7 +19,7 @@ const result: FromHost = { type: 'result', id: 'i', json: '1' };
 const done: FromHost = { type: 'done', id: 'i', retired: '' };
 
 type Scene = AsyncDisposable & {
-  host: Conversation;
+  host: HostConnection;
   /** The host's end. */
   socket: Socket;
   say(...messages: FromHost[]): void;
@@ -46,7 +46,7 @@ async function open(memoryBytes = 0): Promise<Scene> {
   };
   const lines: LogLine[] = [];
   const warnings: string[] = [];
-  const host = new Conversation(
+  const host = new HostConnection(
     {
       jailed: { exited: exited.promise, kill } as unknown as Jailed,
       dir,

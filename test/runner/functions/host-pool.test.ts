@@ -53,7 +53,7 @@ test('spares end when nobody asks for hosts, and come again with a use', async (
   await using yard = await openPool({ spares: 1 });
   const first = await yard.pool.fresh();
   await until(() => yard.pool.processes() === 2);
-  yard.pool.rest();
+  yard.pool.releaseSpares();
   await until(() => yard.pool.processes() === 1);
   const second = await yard.pool.fresh();
   assert.is.not(second, first);
@@ -121,7 +121,7 @@ test('a host whose jail cannot be started leaves nothing', async () => {
 function hostOptions(jail: Jail, path: string): HostOptions {
   const own = { jail, dir: join(path, 'h'), signal: new AbortController().signal, log };
   const memoryMaxBytes = MEMORY_MAX_BYTES;
-  return { ...own, runtime: node(), isolation: 'warm', outlet: undefined, memoryMaxBytes };
+  return { ...own, runtime: node(), isolation: 'warm', openEgress: undefined, memoryMaxBytes };
 }
 
 /** Run where our host would: one never comes to its control socket, one comes and says nothing. */

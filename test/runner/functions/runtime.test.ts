@@ -75,7 +75,7 @@ test('Deno has leave for its own paths, sockets and port, and for no more', asyn
     '--allow-write=/tmp,/run/ctl.sock,/run/cdp.sock',
     '--allow-net=127.0.0.1:9222,unix:/run/ctl.sock,unix:/run/cdp.sock',
   ]);
-  assert.ok(flags({ ...LEAVE, hasEgress: true }).includes('--allow-net'), 'the outlet judges');
+  assert.ok(flags({ ...LEAVE, hasEgress: true }).includes('--allow-net'), 'the egress decides');
 });
 
 test('Deno is not started where it may open no unix socket', async () => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLog } from '../../../../proto/common/log.ts';
 import { cidrList } from '../../../../proto/network/public-addresses.ts';
-import { openOutlet } from '../../../../runner/functions/host-egress.ts';
+import { hostEgress } from '../../../../runner/functions/host-egress.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../../runner/functions/hosts.ts';
 import { node } from '../../../../runner/functions/runtime.ts';
 import type { Jail } from '../../../../runner/jail/jail.ts';
@@ -47,8 +47,8 @@ export async function openField(
   const dir = await mkdtemp(join(tmpdir(), 'field-'));
   opening.defer(() => rm(dir, { recursive: true, force: true }));
   const jail = await openJail({ sandbox: level, log });
-  const outlet = openOutlet({ allow: cidrList([]), log });
-  const hosts = openHosts({ jail, runtime, runDir: dir, spares: 1, outlet, log });
+  const openEgress = hostEgress({ allow: cidrList([]), log });
+  const hosts = openHosts({ jail, runtime, runDir: dir, spares: 1, openEgress, log });
   opening.use(hosts);
   let count = 0;
   const run = async (source: string, options: RunOptions): Promise<Ran> => {
