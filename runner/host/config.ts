@@ -1,4 +1,7 @@
-/** What a handler finds in process.env: a list, so that nothing of the host's own slips in. */
+/**
+ * The environment variables that a handler sees in process.env: a list, so that none of the host's
+ * own leak.
+ */
 import process from 'node:process';
 
 const PASSED_ON = [
@@ -14,7 +17,7 @@ export function handlerEnv(): Record<string, string> {
   return Object.fromEntries(passed);
 }
 
-/** On a thread: takes away what only the runtime reads, which has read it by now. */
+/** On a thread: deletes variables that only the runtime needs; it has read them by now. */
 export function hideOwnEnv(): void {
   delete process.env['NODE_COMPILE_CACHE'];
 }

@@ -1,9 +1,9 @@
 /**
- * What a handler prints, line by line, as it prints it. console.* and process.stdout/stderr.write
- * of a thread are replaced once; a line belongs to the run in whose asynchronous context it was
- * printed, so what an earlier run left behind never writes into a later one's log. Lines are posted
- * synchronously: one printed before an endless loop arrives. Limits: 64 KiB a line (cut), 1 MiB a
- * run with 16 bytes counted for each line (one marker line, then silence).
+ * Captures a handler's output line by line. console.* and process.stdout/stderr.write of a thread
+ * are replaced once. A line belongs to the run in whose asynchronous context it was printed, so
+ * leftovers of an earlier run never write into a later one's log. Lines are posted synchronously: a
+ * line printed before an endless loop arrives. Limits: 64 KiB a line (truncated), 1 MiB a run,
+ * counting 16 bytes for each line (then one marker line, and nothing more).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Console } from 'node:console';
@@ -20,7 +20,7 @@ const LEVEL_OF: Readonly<Record<string, Level>> = {
   error: 'error',
   trace: 'error',
 };
-/** Taken before a tenant's code can replace it. */
+/** Captured before a tenant's code can replace it. */
 const now = Date.now.bind(Date);
 
 /** The log of one run. */
@@ -34,17 +34,17 @@ export class LineSink {
     this.#post = post;
   }
 
-  /** Takes text with or without line breaks; the last piece without one waits for the rest. */
+  /** Accepts text with or without line breaks; an incomplete line is buffered. */
   write(stream: 'stdout' | 'stderr', level: Level, text: string): void {
     if (this.#isOver) return;
     const pieces = ((this.#partial.get(stream) ?? '') + text).split('\n');
     const last = pieces.pop() ?? '';
     for (const piece of pieces) this.#line(level, piece);
-    // a line that never ends must not grow: it is cut at its limit anyway
+    // an endless line is limited here: it is truncated anyway
     this.#partial.set(stream, last.slice(0, LINE_MAX_BYTES));
   }
 
-  /** Writes what waits for its line break, then takes no more. */
+  /** Flushes incomplete lines, then ignores further output. */
   close(): void {
     for (const [stream, text] of this.#partial) {
       if (text !== '') this.#line(stream === 'stdout' ? 'log' : 'error', text);
@@ -67,23 +67,23 @@ export class LineSink {
 
 const runs = new AsyncLocalStorage<LineSink>();
 /**
- * Deno (2.9) calls back from a socket in the context of whatever ran last: what a driver's event
- * prints would be a former run's. There the run that goes on has it: a thread has one at a time.
+ * Deno (2.9) runs socket callbacks in the context of whatever ran last, so output of a driver's
+ * event could belong to a former run. There the current run gets it: a thread has one run at a
+ * time.
  */
 const KEEPS_CONTEXT = !('deno' in process.versions);
 let current: LineSink | undefined;
 
-/** Runs `act`; what it and everything it starts prints goes to `sink`. */
+/** Runs `act`; its output, and that of everything it starts, goes to `sink`. */
 export function printingTo<T>(sink: LineSink, act: () => T): T {
   current = sink;
   return runs.run(sink, act);
 }
 
-/** Replaces this thread's console and standard streams. Once, before any tenant's code. */
+/** Replaces this thread's console and standard streams. Call once, before any tenant's code. */
 export function captureConsole(): void {
   let level: Level | undefined;
-  // code that was started while the bundle loaded has no run of its own: it prints to the one that
-  // runs now
+  // code started while the bundle loaded has no run of its own: its output goes to the current run
   const own = KEEPS_CONTEXT ? () => runs.getStore() : () => undefined;
   const sink = (): LineSink | undefined => own() ?? current;
   const writer = (stream: 'stdout' | 'stderr', fallback: Level) => {
@@ -122,7 +122,7 @@ export function captureConsole(): void {
   }
 }
 
-/** As much of a stream as Console uses. */
+/** The part of a stream that Console uses. */
 function streamOf(write: (chunk: unknown) => boolean): NodeJS.WritableStream {
   const nothing = () => stream;
   const stream = {
@@ -135,7 +135,7 @@ function streamOf(write: (chunk: unknown) => boolean): NodeJS.WritableStream {
   return stream as unknown as NodeJS.WritableStream;
 }
 
-/** The longest beginning of a text that has at most so many bytes of UTF-8. */
+/** The longest prefix of a text with at most `maxBytes` bytes of UTF-8. */
 export function cutToBytes(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes);

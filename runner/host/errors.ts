@@ -1,6 +1,6 @@
 /**
- * What a handler returned or threw, as text: values in, values out. A tenant's objects may lie,
- * throw or be huge.
+ * Converts results and errors of a handler to text: values in, values out. A tenant's objects may
+ * be misleading, throw, or be huge.
  */
 import { dirname } from 'node:path';
 import { inspect, types } from 'node:util';
@@ -9,12 +9,12 @@ import { ERROR_TEXT_MAX_BYTES, type ErrorText } from './messages.ts';
 
 /** In bytes of JSON. Source: proto/spec/functions.md 5. */
 export const RESULT_MAX_BYTES = 6 * 1024 * 1024;
-/** Taken before a tenant's code can replace it. */
+/** Captured before a tenant's code can replace it. */
 const toJson = JSON.stringify;
-/** Lines of a stack that are ours or the runtime's: they tell a user nothing. */
+/** Stack frames of ours or of the runtime, which are of no use to a user. */
 const OWN_FRAME =
   /[/\\](?:runner[/\\]host|piscina[/\\](?:src|dist))[/\\]|\(?(?:node:internal\/|ext:)/;
-/** Node's name for a module's own level, where Deno writes none. */
+/** Node's name for module level, which Deno omits. */
 const NAMELESS = /^(\s+at )<anonymous> \((.*)\)$/;
 
 /**
@@ -37,8 +37,8 @@ export function stringify(value: unknown): string | undefined {
 }
 
 /**
- * What was thrown, whatever it is: an Error, a text, null, an object that throws when it is read.
- * `file` is the bundle: its sources are named relative to its directory, as the user names them.
+ * Describes anything thrown: an Error, a text, null, an object that throws when it is read. `file`
+ * is the bundle: source paths are relative to its directory, as the user knows them.
  */
 export function explain(thrown: unknown, file: string): ErrorText {
   if (!types.isNativeError(thrown) && !(thrown instanceof Error)) {
@@ -55,8 +55,8 @@ export function explain(thrown: unknown, file: string): ErrorText {
 /** The stack without our frames and without the directory of the bundle. */
 export function ownFramesOff(stack: string, dir: string): string {
   const lines = stack.split('\n').filter((line) => !/^\s+at /.test(line) || !OWN_FRAME.test(line));
-  const told = lines.map((line) => line.replace(NAMELESS, '$1$2'));
-  return told.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');
+  const shown = lines.map((line) => line.replace(NAMELESS, '$1$2'));
+  return shown.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');
 }
 
 function cut(text: string): string {

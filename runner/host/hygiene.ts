@@ -1,7 +1,7 @@
 /**
- * Whether a run left its thread as it found it: no new timers, sockets or other active resources,
- * and every intrinsic prototype with the properties it had. Globals and module state stay: they are
- * what warm reuse is for, as on Lambda.
+ * Whether a run left its thread clean: no new timers, sockets or other active resources, and every
+ * intrinsic prototype with its original properties. Globals and module state may remain: warm reuse
+ * keeps them, as on Lambda.
  */
 import { closeSync, openSync } from 'node:fs';
 import process from 'node:process';
@@ -10,21 +10,20 @@ import { MessagePort } from 'node:worker_threads';
 const PROTOTYPES: readonly object[] = [
   ...[Object, Function, Array, String, Number, Boolean, Symbol, BigInt, Date, RegExp, Error],
   ...[Map, Set, WeakMap, WeakSet, Promise, ArrayBuffer, Uint8Array, DataView],
-  // what a thread is given its runs with, and tells their outcomes with
+  // a thread gets its runs and reports outcomes through these
   ...[MessagePort, EventTarget],
 ].map((intrinsic) => intrinsic.prototype);
 const NAMESPACES: readonly object[] = [JSON, Math, Reflect, Object, Array, Promise, Number, String];
 const CHECKED = [...PROTOTYPES, ...NAMESPACES];
 
-/** Taken before a tenant's code can replace them. */
+/** Captured before a tenant's code can replace them. */
 const { ownKeys, getOwnPropertyDescriptor } = Reflect;
 const open = openSync;
 const close = closeSync;
 
 /**
- * Ours: of the 1,024 that a host may open (runner/functions/host-jail.ts). What is left is for new
- * threads: a
- * host that can open nothing can start none, and hangs (seen).
+ * Ours: of the 1,024 that a host may open (runner/functions/host-jail.ts). The rest is for new
+ * threads: a host without free descriptors can start none, and hangs (seen).
  */
 const DESCRIPTORS_MAX = 768;
 
@@ -32,25 +31,25 @@ type Property = { key: PropertyKey; value: unknown };
 let properties: Property[][] = [];
 let resources = new Map<string, number>();
 
-/** Whether the host can still open files: `path` is one that it may read. */
+/** Whether the host can still open files; `path` must be readable. */
 export function hasDescriptors(path: string): boolean {
   try {
     const descriptor = open(path, 'r');
     close(descriptor);
-    // the lowest that is free; under Deno it is no descriptor but a running number
+    // the lowest free one; under Deno a running number, not a descriptor
     return process.versions['deno'] !== undefined || descriptor < DESCRIPTORS_MAX;
   } catch {
     return false;
   }
 }
 
-/** Remembers the state that a loaded bundle starts its runs from. */
+/** Records the state after the bundle was loaded. */
 export function markBaseline(): void {
   properties = CHECKED.map(propertiesOf);
   resources = count(process.getActiveResourcesInfo());
 }
 
-/** Whether nothing was added since the baseline, given what is active now. */
+/** Whether nothing was added since the baseline, given the active resources. */
 export function isClean(active: readonly string[]): boolean {
   for (const [name, number] of count(active)) {
     if (number > (resources.get(name) ?? 0)) return false;

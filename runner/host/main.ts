@@ -1,10 +1,10 @@
 /**
  * The function host: runs in the jail, one per project, holds no credentials of ours. It connects
- * to the supervisor's control socket, says ready, then runs what it is told to; when that socket
- * closes it exits, whatever its threads do. Argv: control socket, CDP socket, CDP port (0 takes a
- * free one), egress socket or '-', functions directory, isolation of functions that do not say it.
- * Where it may use no unix sockets, control is the number of a descriptor, the CDP socket '-', and
- * others listen on the CDP port.
+ * to the supervisor's control socket, sends ready, then runs the commands it receives; when that
+ * socket closes it exits, whatever its threads do. Argv: control socket, CDP socket, CDP port (0:
+ * any free one), egress socket or '-', functions directory, default isolation of functions. Where
+ * unix sockets are not allowed, control is the number of a descriptor, the CDP socket is '-', and
+ * the supervisor listens on the CDP port.
  */
 import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { type Run, startRun } from './run.ts';
 import { openThreads, type Threads } from './threads.ts';
 import type { Isolation } from './worker.ts';
 
-/** Where HTTP_PROXY points; see runner/functions/hosts.ts. */
+/** The port of HTTP_PROXY; see runner/functions/hosts.ts. */
 const EGRESS_PORT = 3128;
 async function hostMain(): Promise<void> {
   const [control = '', cdp = '', cdpPort = '0', egress = '-', functions = '', said] =

@@ -1,14 +1,14 @@
 /**
- * What the supervisor and a function host say to each other, and how it is framed: u32 big-endian
- * length, then one JSON object; a frame may carry one text after the object, divided by a line
- * break (JSON.stringify writes none), so that a result's JSON crosses as it is and is not escaped
- * again. Both readers check everything they use: an invalid frame throws FrameError, and the
- * supervisor answers that with SIGKILL, for a host's words are a tenant's words.
+ * The protocol between the supervisor and a function host. Framing: u32 big-endian length, then one
+ * JSON object; a frame may carry one text after the object, separated by a line break
+ * (JSON.stringify writes none), so that a result's JSON is sent unchanged and is not escaped again.
+ * Both readers validate everything they use: an invalid frame throws FrameError, and the supervisor
+ * then kills the host with SIGKILL, because a host's messages are controlled by the tenant.
  */
 
-/** Of a frame of the host, in bytes: a result of 6 MiB with its object fits. */
+/** Of a frame from the host, in bytes: a result of 6 MiB with its object fits. */
 export const FROM_HOST_MAX_BYTES = 8 * 1024 * 1024;
-/** Of a frame of the supervisor, in bytes: params of 64 KiB fit many times. Ours. */
+/** Of a frame from the supervisor, in bytes: params of 64 KiB fit many times. Ours. */
 export const TO_HOST_MAX_BYTES = 1024 * 1024;
 /** Lines of one log frame. Ours. */
 export const LOG_LINES_MAX = 1_000;
@@ -18,7 +18,7 @@ export const LINE_MAX_BYTES = 64 * 1024;
 export const ERROR_TEXT_MAX_BYTES = 16 * 1024;
 /** Of a frame without its text, in bytes. Ours: params or the lines of a frame fit, escaped. */
 const HEAD_MAX_BYTES = 4 * 1024 * 1024;
-/** Ours: of a frame, and exactly those of a line. What a host of ours says has no more. */
+/** Ours: of a frame, and the exact number for a line. Our own host sends no more. */
 const [MEMBERS_MAX, LINE_MEMBERS] = [8, 3];
 /** Ours: ten functions of 64 KiB each, as bundles report them. */
 const MANIFESTS_MAX_CHARACTERS = 2 * 1024 * 1024;
@@ -31,10 +31,10 @@ export type Level = (typeof LEVELS)[number];
 /** One console line, without its line break; timestamp in ms since 1970. */
 export type LogLine = { level: Level; message: string; timestamp: number };
 
-/** An error as the user threw it; empty texts where it had none. */
+/** An error as the user threw it; texts are empty where it had none. */
 export type ErrorText = { name: string; message: string; stack: string };
 
-/** Of an error: the file that was to be a bundle is none. */
+/** Error message: the file is not a bundle. */
 export const NO_REGISTRY = 'the bundle has no registry of functions';
 
 /** Supervisor -> host. `bundle` is the sha256 that names the file in the functions directory. */
@@ -51,7 +51,7 @@ export type ToHost =
   | { type: 'introspect'; id: string; bundle: string }
   | { type: 'abort'; id: string };
 
-/** Why a thread was not kept after a run; empty when it was. */
+/** Why a thread was retired after a run; empty when it was kept. */
 export const RETIREMENTS = [
   '',
   'left something behind',
@@ -62,7 +62,10 @@ export const RETIREMENTS = [
 ] as const;
 export type Retirement = (typeof RETIREMENTS)[number];
 
-/** Host -> supervisor. A run says log*, then at most one of result, manifests, error, then done. */
+/**
+ * Host -> supervisor. Messages of a run: log*, then at most one of result, manifests, error, then
+ * done.
+ */
 export type FromHost =
   | { type: 'ready'; cdpPort: number }
   | { type: 'log'; id: string; lines: LogLine[] }
@@ -71,7 +74,7 @@ export type FromHost =
   | ({ type: 'error'; id: string } & ErrorText)
   | { type: 'done'; id: string; retired: Retirement };
 
-/** A frame that our own other side would never write. */
+/** A frame that our own peer would never send. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -94,8 +97,8 @@ function framed(head: object, text?: string): Buffer {
 }
 
 /**
- * Cuts a stream of bytes into frames, whatever the sizes of its chunks. Throws FrameError; it is of
- * no use afterwards.
+ * Splits a stream of bytes into frames, whatever the sizes of its chunks. Throws FrameError; it
+ * must not be used afterwards.
  */
 export class FrameReader {
   readonly #maxBytes: number;
@@ -131,7 +134,7 @@ export class FrameReader {
   }
 }
 
-/** A frame of the supervisor, checked. */
+/** Parses and validates a frame from the supervisor. */
 export function readToHost(body: Buffer): ToHost {
   const { head } = split(body);
   const id = text(head, 'id');
@@ -151,7 +154,7 @@ export function readToHost(body: Buffer): ToHost {
   };
 }
 
-/** A frame of a host, checked; nothing but the named members gets through. */
+/** Parses and validates a frame from a host; only the named members are kept. */
 export function readFromHost(body: Buffer): FromHost {
   const { head, rest } = split(body);
   if (Object.keys(head).length > MEMBERS_MAX) throw new FrameError('too many members');
@@ -200,7 +203,7 @@ function text(members: Members, name: string, charactersMax = TO_HOST_MAX_BYTES)
   return value;
 }
 
-/** Ours: a result's text is judged where it is stored, and no manifest is as large. */
+/** Ours: a result's size is checked where it is stored, and no manifest is as large. */
 function manifestsText(value = ''): string {
   if (value === '') throw new FrameError('no manifests');
   if (value.length > MANIFESTS_MAX_CHARACTERS) throw new FrameError('manifests are too long');
@@ -218,7 +221,7 @@ function retirement(value: unknown): Retirement {
   return found;
 }
 
-/** What Date.now gives, to the year 2255: core keeps it in 64 bits, and Date reads it. */
+/** A value of Date.now, up to the year 2255: core stores it in 64 bits, and Date can read it. */
 function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= TIME_MAX_MS;
 }

@@ -1,11 +1,9 @@
 /**
- * One run on the host: a task, the port that its thread speaks on, and what becomes of it as
- * frames.
+ * One run on the host: sends a task to a thread and translates the thread's messages into frames.
  *
  * log* -> result | manifests | error -> done. A thread that ends without an outcome gets one here,
- * by how it ended; an
- * aborted run has none: the supervisor knows why it aborted. done comes last, when the thread is
- * free or gone.
+ * by how it ended. An aborted run has none: the supervisor knows why it aborted. done is last, when
+ * the thread is free or gone.
  */
 import { once } from 'node:events';
 import process from 'node:process';
@@ -28,14 +26,13 @@ import type { Task, ThreadMessage } from './worker.ts';
  */
 const ABORT_GRACE_MS = 200;
 /**
- * Ours: a thread that was ended closes its port within a few ms; of one that Deno ended in a loop
- * the port stays open, and it says done nevertheless. With the grace it is less than the second
- * after which the host takes no more runs.
+ * Ours: an ended thread closes its port within a few ms. Deno does not close the port of a thread
+ * that it ended in a loop; done is sent nevertheless. Together with the grace this is below the
+ * second after which the host takes no more runs.
  */
 const PORT_CLOSE_MS = 500;
 /**
- * Ours: from the outcome to the word that the thread is clean or not; a thread that is kept busy
- * never says it.
+ * Ours: from the outcome to the report whether the thread is clean; a busy thread never reports.
  */
 const SETTLE_MAX_MS = 500;
 /** In characters of one log frame: far below the limit of a frame. Ours. */
@@ -45,7 +42,7 @@ const isDeno = process.versions['deno'] !== undefined;
 
 type WithoutPort<T> = T extends unknown ? Omit<T, 'port'> : never;
 export type Run = {
-  /** Ends it; it says done soon after. */
+  /** Ends the run; done follows soon after. */
   abort(): void;
   /** Settles after done was sent; never rejects. */
   done: Promise<void>;
@@ -95,7 +92,7 @@ export function startRun(
     try {
       await threads.run({ ...work.task, port: port2 } as Task, bundle, ender.signal);
     } catch (error) {
-      // what the thread message before it ended comes first
+      // the thread's last messages come first
       await drain();
       if (retired === undefined || retired === '') {
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
@@ -107,7 +104,7 @@ export function startRun(
     clearTimeout(settling);
     await drain();
     logs.flush();
-    // a call into native code is not ended with its thread: it runs on, and keeps its place
+    // native code continues after its thread was ended, and keeps its place
     if (!isDeno) await closed;
     port.close();
     send({ type: 'done', id, retired: retired ?? 'died' });
@@ -157,7 +154,7 @@ function deathText(error: unknown, file: string): ErrorText {
   return isOutOfMemory(error) ? EXHAUSTED.heap : known;
 }
 
-/** Gathers lines of one turn into frames. */
+/** Batches the lines of one turn into frames. */
 function lineBatch(send: (lines: LogLine[]) => void) {
   let lines: LogLine[] = [];
   let characters = 0;

@@ -1,11 +1,10 @@
 /**
  * The threads of a host: one piscina pool. A thread starts unbound, is bound to the bundle of its
- * first task, and takes
- * tasks of that bundle only. A task goes to an idle thread of its bundle, else to an unbound one,
- * else to a new one; when all places are bound, the one idle for longest is ended first. Aborting a
- * task is how its thread is retired: the pool replaces it and never offers it work again. A
- * function that is fresh gets a thread that has run nothing; which ones are is known once their
- * bundle has been loaded, and before that none of its threads has run anything.
+ * first task, and takes tasks of that bundle only. A task is sent to an idle thread of its bundle,
+ * else to an unbound one, else to a new one; when all threads are bound, the one idle for longest
+ * is ended first. Aborting a task retires its thread: the pool replaces it and sends it no more
+ * work. A function with isolation `fresh` gets an unused thread. Which functions are fresh is known
+ * once their bundle has been loaded; before that none of its threads has run anything.
  */
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -14,13 +13,13 @@ import { fileURLToPath } from 'node:url';
 import { Piscina, queueOptionsSymbol as queueOptions } from 'piscina';
 import type { Isolation, Task } from './worker.ts';
 
-/** Ours: a handler waits for its browser most of the time, so more threads than cores pay. */
+/** Ours: a handler waits for its browser most of the time, so more threads than cores pay off. */
 export const THREADS_MAX = 4;
-/** One that runs, one that waits. */
+/** One that runs, one that is ready. */
 const THREADS_MIN_FRESH = 2;
 const IDLE_TIMEOUT_MS = 60_000;
 /**
- * In MiB, per thread. codeRange: an isolate maps 528 MiB of it unasked, which RLIMIT_DATA counts
+ * In MiB, per thread. codeRange: by default an isolate maps 528 MiB of it, which RLIMIT_DATA counts
  * (measured on Node 24).
  */
 const RESOURCE_LIMITS = {
@@ -31,20 +30,20 @@ const RESOURCE_LIMITS = {
 };
 
 /**
- * Node's cache of compiled modules, in this host's own /tmp: a new thread does not compile again
- * what another one has. A tenant can write it, and only its own threads read it. Deno has its own.
+ * Node's compile cache, in this host's own /tmp, shared by its threads. A tenant can write it, and
+ * only that tenant's threads read it. Deno has its own.
  */
 const COMPILED = '.compiled';
 
-/** What the balancer reads of a task: it sees piscina's queue options only. */
+/** Task options for the balancer, which sees piscina's queue options only. */
 type Queued = { bundle: string; isFresh: boolean; isOver: boolean };
-/** A thread that has a bundle, or is being ended. */
+/** A thread that is bound to a bundle, or is being ended. */
 type Bound = { bundle: string | undefined; lastUsed: number; last: Queued };
 
 /** Runs tasks; the promise rejects when the thread ended before its task did. */
 export type Threads = {
   run(task: Task, bundle: string, signal: AbortSignal): Promise<void>;
-  /** Names functions of a bundle that must have a thread of their own. */
+  /** Names functions of a bundle that need an unused thread. */
   markFresh(bundle: string, fresh: readonly string[]): void;
 };
 
@@ -75,7 +74,7 @@ export function openThreads(env: Record<string, string>, isolation: Isolation): 
       return chosen;
     },
   });
-  // a thread that dies without a task would end the host; the pool has replaced it already
+  // an error of an idle thread would end the host; the pool has replaced the thread already
   pool.on('error', () => {});
 
   return {
@@ -95,15 +94,15 @@ export function openThreads(env: Record<string, string>, isolation: Isolation): 
     markFresh(bundle, names) {
       if (names.length === 0) return;
       fresh.set(bundle, names);
-      // read whenever a thread ends: from now on one that has run nothing is ready
+      // read whenever a thread ends: from now on an unused one is ready
       pool.options.minThreads = THREADS_MIN_FRESH;
     },
   };
 }
 
 /**
- * Ends the thread that has been idle for longest when neither its bundle's nor an unbound one can
- * take a new task.
+ * Ends the thread that has been idle for longest when neither a thread of the bundle nor an unbound
+ * one can take a new task.
  */
 async function makeRoom(
   pool: Piscina,
@@ -118,7 +117,7 @@ async function makeRoom(
   const [id, oldest] = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed)[0] ?? [];
   const thread = id === undefined ? undefined : alive.get(id);
   if (thread === undefined || oldest === undefined) return;
-  oldest.bundle = undefined; // the balancer passes over it from now on
+  oldest.bundle = undefined; // the balancer skips it from now on
   const ended = once(thread, 'exit');
   await thread.terminate();
   await ended;

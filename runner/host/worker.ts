@@ -1,13 +1,13 @@
 /**
- * Runs on a thread of the host. It starts unbound; a task names a bundle, which is loaded inside
- * the task, under the task's deadline, and stays: the thread belongs to that bundle from then on.
+ * Runs on a thread of the host. It starts unbound. A task names a bundle, which is loaded inside
+ * the task, under the task's deadline, and stays: the thread is bound to that bundle from then on.
  * One task at a time.
  *
  * task -> load -> handler -> outcome -> settle -> clean: the task ends, the thread is kept
  *                                              -> not clean: it never ends, the thread is retired
  *
- * Everything a task says goes over its own port, so order is kept and the port's end is the end of
- * what it said.
+ * All messages of a task are sent over its own port, which keeps their order; the end of the port
+ * is the end of its messages.
  */
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,18 +20,18 @@ import { isHeapSpent, watchHeap } from './heap.ts';
 import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
 import { type ErrorText, type LogLine, NO_REGISTRY } from './messages.ts';
 
-/** Ours: sockets that a driver closes take a few turns to go. */
+/** Ours: sockets that a driver closes take a few turns to close. */
 const SETTLE_MS = 100;
 const SETTLE_STEP_MS = 5;
 /** Ours: ten times what a build may define. */
 const FRESH_MAX = 100;
 
-/** What the host hands to a thread. */
+/** A task as the host sends it to a thread. */
 export type Task = {
   port: MessagePort;
   /** Path of the bundle. */
   file: string;
-  /** Of functions that do not say it themselves. */
+  /** For functions that do not set it themselves. */
   isolation: Isolation;
 } & (
   | { type: 'introspect' }
@@ -44,21 +44,24 @@ export type Task = {
     }
 );
 
-/** Whether a thread may have had runs before: `fresh` is one thread for one run. */
+/** Whether a thread may be reused: `fresh` is one thread for one run. */
 export type Isolation = 'warm' | 'fresh';
 
-/** What a thread says about its task. */
+/** Messages of a thread about its task. */
 export type ThreadMessage =
   | { type: 'log'; line: LogLine }
   | { type: 'result'; json: string | undefined }
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
-  /** Its run has left too much open, or has used up the heap: no outcome, and it ends. */
+  /**
+   * The run has left too much open, or has used up the heap: no outcome follows, and the thread
+   * ends.
+   */
   | { type: 'exhausted'; what: 'descriptors' | 'heap' }
-  /** `fresh`: functions of its bundle that must not run where another run has been. */
+  /** `fresh`: functions of the bundle that need an unused thread. */
   | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };
 
-/** A bundle, as runner/sdk/registry.ts makes it. */
+/** A bundle, as built with runner/sdk/registry.ts. */
 type Bundle = {
   definitions(): ReadonlyMap<string, Definition>;
   manifests(): unknown;
@@ -72,7 +75,7 @@ hideOwnEnv();
 captureConsole();
 const exit = process.exit.bind(process);
 let loaded: Bundle | undefined;
-/** Ends the run that goes on by an error that nobody caught; none between runs. */
+/** Fails the current run with an uncaught error; undefined between runs. */
 let failRun: ((error: unknown) => void) | undefined;
 failOn('uncaughtException');
 failOn('unhandledRejection');
@@ -80,7 +83,7 @@ failOn('unhandledRejection');
 /** Piscina's entry. */
 export default async function run(task: Task): Promise<void> {
   const { port } = task;
-  // taken now: a tenant's code may replace methods of MessagePort
+  // captured now: a tenant's code may replace methods of MessagePort
   const post = port.postMessage.bind(port) as (message: ThreadMessage) => void;
   const close = port.close.bind(port);
   const sink = new LineSink((line) => post({ type: 'log', line }));
@@ -101,7 +104,7 @@ export default async function run(task: Task): Promise<void> {
   sink.close();
   if (!hasDescriptors(task.file)) {
     post({ type: 'exhausted', what: 'descriptors' });
-    exit(); // who is ended from outside is replaced before its files are closed
+    exit(); // a thread ended from outside is replaced before its files are closed
   }
   post(outcome);
 
@@ -113,8 +116,9 @@ export default async function run(task: Task): Promise<void> {
 }
 
 /**
- * What nobody caught fails the run and ends its thread, as it would by itself; but only here is its
- * stack at hand under Deno, too. A handler may listen itself: then it has been caught.
+ * An uncaught error fails the run and ends its thread, as it would by default; but only here is its
+ * stack available under Deno, too. A handler may add its own listener: then the error counts as
+ * caught.
  */
 function failOn(event: 'uncaughtException' | 'unhandledRejection'): void {
   const { exit } = process;
@@ -163,17 +167,14 @@ async function retirementOf(task: Task, fresh: readonly string[], hasFailed: boo
   return mayStay && (await isSettled()) ? '' : 'left something behind';
 }
 
-/** Names of the loaded functions that are fresh: by their own word, else by the host's. */
+/** Names of the loaded functions that are fresh: by their own setting, else by the host's. */
 function freshOf(isolation: Isolation): string[] {
   const all = [...(loaded?.definitions() ?? [])];
   const fresh = all.filter(([, { config }]) => (config?.isolation ?? isolation) === 'fresh');
   return fresh.map(([name]) => name).slice(0, FRESH_MAX);
 }
 
-/**
- * Whether the thread is as it was after its bundle was loaded; what is on its way out gets a
- * moment.
- */
+/** Whether the thread is as it was after its bundle was loaded; closing resources get a moment. */
 async function isSettled(): Promise<boolean> {
   for (let waitedMs = 0; waitedMs < SETTLE_MS; waitedMs += SETTLE_STEP_MS) {
     if (isClean(process.getActiveResourcesInfo())) return true;

@@ -1,6 +1,6 @@
 /**
- * What a user imports: `import { defineFn } from "tabern"`. Builds put this module in place of the
- * published SDK too.
+ * The public API of the SDK: `import { defineFn } from "tabern"`. Builds also replace the published
+ * SDK with this module.
  */
 export { defineFn } from './registry.ts';
 export type {

@@ -1,7 +1,6 @@
 /**
- * The functions that a bundle defines, in a map of this module: one bundle, one map. The last
- * definition of a name wins. Dependency-free: it is part of every user's bundle and runs under Node
- * and Deno alike.
+ * The registry of functions that a bundle defines: one map per bundle. The last definition of a
+ * name wins. Dependency-free: it is part of every user's bundle and runs under Node and Deno alike.
  */
 import { type Convert, jsonSchemaOf } from './schema.ts';
 import type {
@@ -16,7 +15,7 @@ import type {
 /** In characters. Ours: the interface states none. */
 const NAME_MAX_CHARACTERS = 128;
 /**
- * A '/' would make a name ambiguous in the paths of local tools; control characters would garble
+ * '/' would make a name ambiguous in the paths of local tools; control characters would garble
  * every log.
  */
 const NAME_FORBIDDEN = /[/\p{Cc}]/u;
@@ -24,8 +23,8 @@ const NAME_FORBIDDEN = /[/\p{Cc}]/u;
 const defined = new Map<string, Definition>();
 
 /**
- * Defines a function: `defineFn('title', async (ctx, params) => ...)`. Publish the file, or one
- * that imports it. Throws a TypeError for a name or handler that can never run.
+ * Defines a function: `defineFn('title', async (ctx, params) => ...)`. Publish the file that calls
+ * it, or a file that imports that one. Throws a TypeError when the name or the handler is invalid.
  */
 export function defineFn<S extends ParametersSchema>(
   name: string,
@@ -54,14 +53,14 @@ export function defineFn(name: string, handler: Handler<never>, config: Function
   defined.set(name, { name, handler, config });
 }
 
-/** Every function defined so far, by name. */
+/** All functions defined so far, by name. */
 export function definitions(): ReadonlyMap<string, Definition> {
   return defined;
 }
 
 /**
- * What a build publishes. `convert` is zod's own toJSONSchema, given by the bundle when it carries
- * zod 4.
+ * The manifests that a build publishes. `convert` is zod's own toJSONSchema; bundles with zod 4
+ * pass it.
  */
 export function manifests(convert?: Convert): Manifest[] {
   return [...defined.values()].map(({ name, config }) => {
@@ -95,7 +94,7 @@ function checkName(name: unknown): void {
   }
 }
 
-/** A copy that is JSON: what a manifest holds must survive the way to the service unchanged. */
+/** A JSON copy: a manifest must reach the service unchanged. */
 function plain(value: unknown, name: string, option: string): unknown {
   try {
     const text = JSON.stringify(value);

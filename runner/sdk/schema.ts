@@ -1,6 +1,6 @@
 /**
- * From what users write as parametersSchema to JSON schema, draft 2020-12. Pure; knows zod by its
- * marks, imports nothing.
+ * Converts a parametersSchema to JSON Schema, draft 2020-12. Pure; detects zod by its properties,
+ * imports nothing.
  */
 
 /** zod 4's `toJSONSchema`. */
@@ -21,8 +21,9 @@ type Marks = {
 const TARGET = 'draft-2020-12';
 
 /**
- * The schema as JSON schema; undefined for none. `warn` is told why params will not be checked.
- * zod 4 goes through its instance, else through `convert`; zod 3 cannot say itself in JSON schema.
+ * The schema as JSON Schema; undefined when there is none. Calls `warn` with the reason when params
+ * cannot be validated. zod 4 is converted by its instance method, else by `convert`; zod 3 has no
+ * conversion to JSON Schema.
  */
 export function jsonSchemaOf(
   schema: unknown,
@@ -49,30 +50,28 @@ function converted(schema: Marks, convert: Convert | undefined, warn: (problem: 
       return ofZod((options) => instance.call(schema, options));
     }
     if (convert) return ofZod((options) => convert(schema as never, options));
-    warn('this zod cannot say itself in JSON schema; upgrade zod to 4.2 or later');
+    warn('this zod has no conversion to JSON Schema; upgrade zod to 4.2 or later');
     return undefined;
   }
   if (typeof schema._def?.typeName === 'string') {
-    warn('zod 3 schemas cannot say themselves in JSON schema; use zod 4, or give a JSON schema');
+    warn('zod 3 has no conversion to JSON Schema; use zod 4, or pass a JSON Schema');
     return undefined;
   }
   const standard = schema['~standard'];
   if (standard === undefined) return schema;
   const input = standard.jsonSchema?.input;
   if (typeof input === 'function') return input({ target: TARGET });
-  warn(
-    `${String(standard.vendor)} schemas cannot say themselves in JSON schema; give a JSON schema`,
-  );
+  warn(`${String(standard.vendor)} has no conversion to JSON Schema; pass a JSON Schema`);
   return undefined;
 }
 
 /**
- * As the reference does it, from the output side; a schema with transforms has only an input side.
+ * Converts the output side, as the reference does; a schema with transforms has an input side only.
  */
-function ofZod(say: (options: Options) => unknown): unknown {
+function ofZod(convert: (options: Options) => unknown): unknown {
   try {
-    return say({ target: TARGET });
+    return convert({ target: TARGET });
   } catch {
-    return say({ target: TARGET, io: 'input', unrepresentable: 'any' });
+    return convert({ target: TARGET, io: 'input', unrepresentable: 'any' });
   }
 }

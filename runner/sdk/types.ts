@@ -1,9 +1,6 @@
-/**
- * What a function is made of, for its author: the handler, what it is given, and the options of its
- * sessions.
- */
+/** Types for authors of functions: the handler, its context, and the options of a function. */
 
-/** Any value that survives JSON. */
+/** Any value that JSON can represent. */
 export type JsonValue =
   | string
   | number
@@ -12,32 +9,38 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
-/** What a handler is given beside its params. */
+/** The context of one invocation, the first argument of a handler. */
 export type FunctionContext<P = Record<string, unknown>> = {
-  /** The remote browser of this invocation; it closes when the handler ends. */
+  /** The remote browser of this invocation. It closes when the handler ends. */
   session: {
     id: string;
-    /** Give it to `chromium.connectOverCDP()` or `puppeteer.connect({ browserWSEndpoint })`. */
+    /**
+     * The WebSocket URL for `chromium.connectOverCDP()` or `puppeteer.connect({ browserWSEndpoint
+     * })`.
+     */
     connectUrl: string;
   };
   invocation: { id: string; region: string };
-  /** The same value as the handler's second argument. */
+  /** The params of the invocation: the same value as the handler's second argument. */
   params: P;
-  /** Ours: always empty; values for functions cannot be stored yet. */
+  /** Reserved for secrets of functions; always empty. */
   secrets: Readonly<Record<string, string>>;
-  /** Aborts when the invocation's time is over. */
+  /** Aborts when the invocation exceeds its time limit or is cancelled. */
   signal: AbortSignal;
 };
 
-/** Runs once per invocation. What it returns is the result; what it throws fails the invocation. */
+/**
+ * The handler runs once per invocation. Its return value is the result; an exception fails the
+ * invocation.
+ */
 export type Handler<P = Record<string, unknown>> = (
   context: FunctionContext<P>,
   params: P,
 ) => unknown;
 
 /**
- * Options of the sessions that a function runs in: those of session creation but keepAlive, region
- * and projectId.
+ * Options of the sessions that a function runs in: those of session creation, except keepAlive,
+ * region and projectId.
  */
 export type SessionConfig = {
   browserSettings?: {
@@ -52,34 +55,34 @@ export type SessionConfig = {
     context?: { id: string; persist?: boolean };
     [option: string]: unknown;
   };
-  /** True for the service's own proxies, or a list of rules. */
+  /** `true` uses the service's own proxies; a list of rules selects proxies by domain. */
   proxies?: boolean | readonly object[];
-  /** Seconds, 60 to 900. */
+  /** In seconds, 60 to 900. */
   timeout?: number;
   userMetadata?: Record<string, unknown>;
   [option: string]: unknown;
 };
 
 /**
- * A zod schema, another schema that can say itself in JSON Schema, or a JSON schema (draft 2020-12)
- * as it is.
+ * A zod 4 schema, another schema with a conversion to JSON Schema, or a JSON Schema (draft
+ * 2020-12).
  */
 export type ParametersSchema = object;
 
 export type FunctionConfig<S = ParametersSchema> = {
   sessionConfig?: SessionConfig;
-  /** Params that do not fit it are refused before anything starts. */
+  /** Params that do not match the schema are rejected before the invocation starts. */
   parametersSchema?: S;
   /**
-   * Ours. `fresh`: each invocation starts with the module loaded anew, in a thread of its own;
-   * `warm`: a thread that an invocation left clean is used again, as on Lambda. The operator's
-   * choice when absent.
+   * `fresh`: each invocation loads the module anew, in a thread of its own. `warm`: threads are
+   * reused, so module-level variables may keep values from an earlier invocation (as on AWS
+   * Lambda). By default the operator's setting.
    */
   isolation?: 'warm' | 'fresh';
 };
 
 /**
- * What a handler receives under a schema: its output type, or unknown where the schema carries no
+ * The type of a handler's params for a schema: the schema's output type, or unknown when it has no
  * types.
  */
 export type ParamsOf<S> = S extends { _zod: { output: infer O } }
@@ -92,7 +95,7 @@ export type ParamsOf<S> = S extends { _zod: { output: infer O } }
         : unknown
       : unknown;
 
-/** A function as the runner sees it. */
+/** A registered function. */
 export type Definition = {
   name: string;
   handler: Handler<never>;
@@ -103,6 +106,6 @@ export type Definition = {
 export type Manifest = {
   name: string;
   sessionConfig?: unknown;
-  /** JSON schema, draft 2020-12; absent for no check of params. */
+  /** JSON Schema, draft 2020-12; absent: params are not validated. */
   parametersSchema?: unknown;
 };
