@@ -5,7 +5,10 @@
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { SessionCreateParams } from '../../proto/gen/tabern/v1/invocations.pb.ts';
-import type { CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import type {
+  BrowserSettings,
+  CreateSessionRequest,
+} from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { PATTERN_MAX_CHARS, patternProblem } from '../../proto/network/patterns.ts';
 import { upstreamOf } from '../../proto/network/session-proxies.ts';
 
@@ -97,7 +100,7 @@ const browserSettings = {
     extensionId: id,
     fingerprint: { type: 'object' },
     engine: { enum: ['chromium', 'headless-shell'] },
-  },
+  } satisfies Record<keyof BrowserSettings, object>,
 };
 
 /** What a text must be, and what throws at any other. */

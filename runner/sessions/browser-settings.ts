@@ -4,6 +4,7 @@
  * own machine is a warning in the session's log, never a refusal. Source: proto/spec/sessions.md 1.
  */
 
+import { BrowserSettings, CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import type { Upstream } from '../../proto/network/session-proxies.ts';
 import { keepToDomains } from '../browser/cdp/allowed-domains.ts';
 import { openPages } from '../browser/cdp/pages.ts';
@@ -17,26 +18,13 @@ import { openPatterns, type Patterns } from '../jail/egress/patterns.ts';
 import { planOf } from '../jail/egress/session-routes.ts';
 import type { OpenComponent } from './session.ts';
 
-/** As core has checked it. */
-export type SessionParams = {
-  proxies?: unknown;
-  /** Members of the request that nobody knows. */
+/** The JSON of CreateSessionRequest (sessions.proto), as core has validated it. */
+export type SessionParams = Partial<Omit<CreateSessionRequest, 'browserSettings'>> & {
+  /** Members of the request that the contract does not have. */
   ignoredMembers?: unknown;
-  extensionId?: string;
-  browserSettings?: {
-    viewport?: Viewport;
-    blockAds?: boolean;
-    solveCaptchas?: boolean;
-    recordSession?: boolean;
-    logSession?: boolean;
-    advancedStealth?: boolean;
-    verified?: boolean;
-    os?: string;
-    allowedDomains?: string[];
-    ignoreCertificateErrors?: boolean;
-    extensionId?: string;
-    fingerprint?: object;
+  browserSettings?: Partial<Omit<BrowserSettings, 'engine' | 'viewport'>> & {
     engine?: TakeOptions['engine'];
+    viewport?: Viewport;
   };
 };
 
@@ -55,16 +43,9 @@ export function settingsDeps({ proxy, adLists }: Pick<Config, 'proxy' | 'adLists
 /** Ours: names for a person to read. */
 const UNKNOWN_MAX = 20;
 /** Members of a session's settings. */
-const KNOWN_ABOVE: ReadonlySet<string> = new Set([
-  ...['projectId', 'extensionId', 'browserSettings', 'timeout', 'keepAlive', 'proxies', 'region'],
-  ...['userMetadata', 'proxySettings', 'ignoredMembers'],
-]);
+const KNOWN_ABOVE = new Set([...Object.keys(CreateSessionRequest.create()), 'ignoredMembers']);
 /** Members of browserSettings. */
-const KNOWN: ReadonlySet<string> = new Set([
-  ...['context', 'viewport', 'blockAds', 'solveCaptchas', 'recordSession', 'logSession'],
-  ...['advancedStealth', 'verified', 'captchaImageSelector', 'captchaInputSelector', 'os'],
-  ...['allowedDomains', 'ignoreCertificateErrors', 'extensionId', 'fingerprint', 'engine'],
-]);
+const KNOWN = new Set(Object.keys(BrowserSettings.create()));
 
 export type Settings = { wanted: TakeOptions; open: OpenComponent };
 

@@ -7,9 +7,20 @@ import * as z from 'zod';
 import * as mini from 'zod/mini';
 import { z as z3 } from 'zod/v3';
 import { toJSONSchema } from 'zod/v4/core';
+import type {
+  BrowserSettings,
+  CreateSessionRequest,
+} from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { defineFn } from '../../../runner/sdk/mod.ts';
 import { definitions, manifests } from '../../../runner/sdk/registry.ts';
 import { jsonSchemaOf } from '../../../runner/sdk/schema.ts';
+import type { SessionConfig } from '../../../runner/sdk/types.ts';
+
+/** Does not compile when the SDK names an option that the contract does not have. */
+type Named<T> = keyof { [Key in keyof T as string extends Key ? never : Key]: T[Key] };
+null as unknown as Named<SessionConfig> satisfies keyof CreateSessionRequest;
+type Browser = NonNullable<SessionConfig['browserSettings']>;
+null as unknown as Named<Browser> satisfies keyof BrowserSettings;
 
 const sdk = suite('runner/sdk/sdk');
 const handler = async () => null;
