@@ -30,7 +30,7 @@ import { openReadiness } from './maintenance/readiness.ts';
 import { startRetention } from './maintenance/retention.ts';
 import { ensureProject, type FirstStart, openFirstKey } from './projects/first-key.ts';
 import { startSweep } from './runners/lease-sweep.ts';
-import { allHandlers, type Parts } from './services.ts';
+import { allHandlers, type CoreDeps } from './services.ts';
 import type { Store } from './store/types.ts';
 import { openChecks } from './validation/validator.ts';
 import { startHeartbeat } from './webhooks/heartbeat.ts';
@@ -51,7 +51,7 @@ export type Core = AsyncDisposable & {
   /** In this process. */
   clients: Clients;
   handlers: AllHandlers;
-  /** Of the gRPC door, as grpc-js spells it. */
+  /** Address of the gRPC server in grpc-js syntax. */
   address: string;
   /** While no key of the default project was used. */
   firstStart?: FirstStart;
@@ -168,7 +168,7 @@ async function openBlobs(
   {
     opened,
     ...parts
-  }: Pick<Parts, 'store' | 'log' | 'now' | 'isHeld' | 'metrics'> & {
+  }: Pick<CoreDeps, 'store' | 'log' | 'now' | 'isHeld' | 'metrics'> & {
     opened: AsyncDisposableStack;
   },
 ) {
@@ -183,7 +183,7 @@ async function openBlobs(
 /** What core sees of itself. */
 async function openWatch(
   { dataDir, leaseMs }: CoreConfig,
-  parts: Pick<Parts, 'store' | 'log' | 'now' | 'steady'> & { opened: AsyncDisposableStack },
+  parts: Pick<CoreDeps, 'store' | 'log' | 'now' | 'steady'> & { opened: AsyncDisposableStack },
   { metrics = NO_METRICS, disk: rule = DISK_RULE }: CoreOptions,
 ) {
   const { store, log, now, steady, opened } = parts;
@@ -197,7 +197,7 @@ async function openWatch(
 async function openClock(
   { clockSettleMs: settleMs }: CoreConfig,
   given: CoreOptions['now'],
-  { store, log }: Pick<Parts, 'store' | 'log'>,
+  { store, log }: Pick<CoreDeps, 'store' | 'log'>,
 ): Promise<SchedulerClock | Pick<SchedulerClock, 'now' | 'steady' | 'isHeld'>> {
   if (given !== undefined) return { now: given, steady: given, isHeld: () => false };
   const written = await store.lastTime();

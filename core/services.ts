@@ -1,4 +1,7 @@
-/** Every service of core, behind its door: who may enter which is decided here and nowhere else. */
+/**
+ * All services of core, behind their access checks: this file alone decides which caller may call
+ * which service.
+ */
 import type { BlockList } from 'node:net';
 import type { Log } from '../proto/common/log.ts';
 import type { Metrics } from '../proto/common/metrics.ts';
@@ -62,7 +65,7 @@ const BEGINNINGS: ReadonlySet<string> = new Set([
   ...['createContext', 'createExtension', 'createWebhook'],
 ]);
 
-export type Parts = {
+export type CoreDeps = {
   store: Store;
   files: BlobFiles;
   sealer: Sealer;
@@ -95,7 +98,7 @@ export type Parts = {
   closing: AbortSignal;
 };
 
-export function allHandlers(parts: Parts): AllHandlers {
+export function allHandlers(parts: CoreDeps): AllHandlers {
   const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
   const { webhookAllow: allow, webhookRule: rule, wall } = parts;
   const { webhookRatePerS: ratePerS, disk, readiness, metrics, extensionsMax } = parts;
@@ -155,7 +158,7 @@ export function allHandlers(parts: Parts): AllHandlers {
 }
 
 /** What each call passes on its way to a service: who calls, shares, room on the disk, the log. */
-function entrance({ authenticate, disk, log }: Parts) {
+function entrance({ authenticate, disk, log }: CoreDeps) {
   const enterCall = callShares();
   const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());
   return <D extends Definition, C>(

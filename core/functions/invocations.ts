@@ -39,7 +39,7 @@ import { jsonOf } from './json-values.ts';
 
 /** In bytes of JSON. Source: proto/spec/functions.md 5. */
 const PARAMS_MAX_BYTES = 64 << 10;
-/** Levels of nesting. Ours: the REST door's own limit is lower. */
+/** Levels of nesting. Ours: the limit of REST is lower. */
 const PARAMS_DEPTH_MAX = 100;
 /** In seconds. Source: proto/spec/functions.md 5. */
 const TIMEOUT_DEFAULT = 900;

@@ -1,9 +1,9 @@
 /**
- * Signing keys: the token in a session's connectUrl, good for the session's whole life and the same
- * for who asks with the same API key, whose public part it names: it ends with that key. It is
- * nothing that is stored: a session's id and the key's with their HMAC under a key of the data
- * directory, in base64url. One without an API key opens the door of the session's runner.
- * Layout: id (16 bytes) | the API key's public part (8), or nothing | HMAC-SHA-256 (32).
+ * Signing keys: the token in a session's connectUrl, valid until the session ends. All clients of
+ * one API key receive the same token; it contains the public part of that key and is revoked with
+ * it. Tokens are not stored: they are the ids of session and key with an HMAC under a key of the
+ * data directory, in base64url. A token without an API key authenticates to the session server.
+ * Layout: id (16 bytes) | public part of the API key (8), or nothing | HMAC-SHA-256 (32).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Sealer } from '../common/sealer.ts';

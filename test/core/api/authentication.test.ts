@@ -25,8 +25,8 @@ function doorOf(...keys: string[]) {
       uses.push(at);
     },
   };
-  const door = authenticator({ store, tokens: TOKENS, now: clock.now, steady: clock.now });
-  return { enter: door.authenticate, forgetKey: door.forgetKey, clock, live, asked, uses };
+  const entrance = authenticator({ store, tokens: TOKENS, now: clock.now, steady: clock.now });
+  return { enter: entrance.authenticate, forgetKey: entrance.forgetKey, clock, live, asked, uses };
 }
 
 test('a key reads svc_, public id, 43 characters, checksum', () => {

@@ -20,7 +20,7 @@ import { type Booted, boot, KEY } from '../boot.ts';
 const test = suite('core/backup');
 const asProject = { metadata: { 'x-svc-api-key': KEY } };
 
-/** A backup over the operator's door, whole. */
+/** A whole backup over the operator's client. */
 async function taken({ clients, asOperator }: Booted, withMasterKey = true): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const { part } of clients.operators.createBackup({ withMasterKey }, asOperator)) {

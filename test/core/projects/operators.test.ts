@@ -1,4 +1,4 @@
-/** Projects and keys, as their operator makes and ends them, over core's own door. */
+/** Projects and keys, created and revoked by the operator over the operator's client. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
