@@ -38,7 +38,7 @@ import { refuseUnserved } from './routes/unserved.ts';
 import { vetted } from './webhooks/endpoint-check.ts';
 import type { Guard } from './webhooks/ssrf-guard.ts';
 
-type Doors = {
+type GatewayDeps = {
   clients: Clients;
   gatewayToken: string;
   guard: Guard;
@@ -51,17 +51,17 @@ type Doors = {
 };
 
 /** The application; `callback()` returns the request listener for node's http server. */
-export function openApp(doors: Doors): Koa<State> {
-  const { clients, guard, log, draining, metrics = NO_METRICS } = doors;
+export function openApp(deps: GatewayDeps): Koa<State> {
+  const { clients, guard, log, draining, metrics = NO_METRICS } = deps;
   const app = new Koa<State>();
   app.use(opened(log, draining));
   if (metrics !== NO_METRICS) app.use(counted(metrics));
   app.use(errors(log));
   app.use(lookedAt(draining));
-  app.use(contextContent(doors));
-  app.use(recordingBytes(doors));
+  app.use(contextContent(deps));
+  app.use(recordingBytes(deps));
   app.use(auth(clients));
-  app.use(routes({ ...doors, clients: withTabs({ ...doors, clients: vetted(clients, guard) }) }));
+  app.use(routes({ ...deps, clients: withTabs({ ...deps, clients: vetted(clients, guard) }) }));
   app.use(unrouted);
   // Failures while an answer is written: the client has disconnected.
   app.on('error', (error) => log.debug({ err: error }, 'sending the answer failed'));
@@ -69,27 +69,27 @@ export function openApp(doors: Doors): Koa<State> {
 }
 
 /** Hand-written routes for bodies that are not JSON; generated routes for the rest. */
-function routes(doors: Omit<Doors, 'guard' | 'log'>): Middleware {
-  const { clients, publicUrl, draining } = doors;
+function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
+  const { clients, publicUrl, draining } = deps;
   const registry = readContract();
   const operations = operationsOf(registry);
   const description = JSON.stringify(describe(registry, operations));
   // Strict: `/v1/contexts/` is a context with an empty id, not the list of contexts.
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));
-  router.get('/readyz', ready(doors));
+  router.get('/readyz', ready(deps));
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';
     ctx.body = description;
   });
   addDocs(router);
   const enter = uploadSlots();
-  addLiveView(router, doors);
-  addDiscovery(router, doors);
+  addLiveView(router, deps);
+  addDiscovery(router, deps);
   router.post(BUILDS_PATH, createBuild(clients, registry, enter));
   router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
   router.get(REPLAY_ROUTE, getReplay({ clients, publicUrl }));
-  filesRoutes(router, { ...doors, registry, enter });
+  filesRoutes(router, { ...deps, registry, enter });
   router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));
   for (const operation of operations) {
     router[operation.verb](

@@ -1,5 +1,5 @@
 /**
- * The gRPC server: unix:<data>/core.sock, mode 0600, for the runner and for callers on this machine.
+ * The gRPC server: unix:<data>/core.sock, mode 0600, for the runner and callers on this machine.
  * With the standard health and reflection services, so that grpcurl and probes need no files of
  * ours.
  */

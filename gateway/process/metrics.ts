@@ -39,7 +39,9 @@ export async function showMetrics(
   { log, beside = async () => [] }: { log: Log; beside?: () => Promise<Samples> },
 ): Promise<AsyncDisposable | undefined> {
   if (listen === undefined) return undefined;
-  const { openMetricsDoor } = await import('../../proto/common/metrics-server.ts');
+  const { openMetricsServer: openMetricsDoor } = await import(
+    '../../proto/common/metrics-server.ts'
+  );
   const read = () => Promise.all([metrics.samples(), beside()]);
   try {
     return await openMetricsDoor({ listen, read, log });

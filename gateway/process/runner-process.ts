@@ -82,7 +82,7 @@ export function keepRunner(
   const closing = new AbortController();
   const refused = Promise.withResolvers<number>();
   let child: ChildProcess | undefined;
-  let door: string | undefined;
+  let sessionServer: string | undefined;
   const tracing = isTracing() ? forTracing(env) : { words: [], env: {} };
 
   const keep = async () => {
@@ -94,10 +94,10 @@ export function keepRunner(
         stdio: ['ignore', 2, 2, 'ipc'],
       });
       child.on('message', (message) => {
-        if (isSessionServerOpened(message)) door = message.address;
+        if (isSessionServerOpened(message)) sessionServer = message.address;
       });
       const [code, signal] = await ended(child);
-      door = undefined;
+      sessionServer = undefined;
       if (closing.signal.aborted) return;
       if (REFUSALS.includes(code ?? 0)) return refused.resolve(code ?? EXIT.operator);
       if (performance.now() - startedAt > LIVED_MS) backoffMs = BACKOFF_MIN_MS;
@@ -111,7 +111,7 @@ export function keepRunner(
   return {
     refused: refused.promise,
     handOver(address, socket, said) {
-      if (address !== door || !child?.connected) return false;
+      if (address !== sessionServer || !child?.connected) return false;
       const message: SocketHandOff = { type: 'connection', bytesRead: said().toString('base64') };
       // Otherwise node would wait for the runner's end of this socket when the server closes, and
       // for ever for a dead runner (Server.close, with no worker left)

@@ -27,7 +27,7 @@ const DEPTH_MAX = 1_000;
 /** An unknown parameter's name is truncated to this in the error. */
 const NAME_SHOWN_CHARS = 64;
 
-type Doors = {
+type TranscodeDeps = {
   clients: Clients;
   publicUrl: string | undefined;
   /** Aborts when the gateway closes. */
@@ -42,7 +42,7 @@ export function routeOf(template: string): string {
 /** The handler of one annotated RPC. */
 export function transcoder(
   operation: Operation,
-  { clients, publicUrl, draining }: Doors,
+  { clients, publicUrl, draining }: TranscodeDeps,
 ): RouterMiddleware<State> {
   const { method, status, responseField, links, texts, closed } = operation;
   const call = callerOf(clients, method);

@@ -18,14 +18,18 @@ import { callerOf, type Operation, render } from '../rest/operations.ts';
 
 export const INVOKE_ROUTE = '/v1/functions/:functionId/invoke';
 
-type Parts = {
+type PreferWaitDeps = {
   clients: Clients;
   operations: readonly Operation[];
   /** Aborts when the gateway closes. */
   draining: AbortSignal;
 };
 
-export function preferWait({ clients, operations, draining }: Parts): RouterMiddleware<State> {
+export function preferWait({
+  clients,
+  operations,
+  draining,
+}: PreferWaitDeps): RouterMiddleware<State> {
   const reads = must(
     operations.find(({ method }) => method.localName === 'getInvocation'),
     'getInvocation',

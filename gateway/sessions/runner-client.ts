@@ -71,8 +71,8 @@ export async function dial(address: string, signal: AbortSignal): Promise<Socket
  * Sends one request to the session server and returns its JSON. Throws the server's refusal as a
  * Fault with the same code, or BROWSER_FAILED when it is unreachable.
  */
-export async function askDoor(place: DoorPlace, wanted: Wanted): Promise<unknown> {
-  const answer = await bytesFromDoor(place, wanted);
+export async function askSessionServer(place: SessionPlace, wanted: Wanted): Promise<unknown> {
+  const answer = await bytesFromSessionServer(place, wanted);
   try {
     return JSON.parse(answer.toString());
   } catch (cause) {
@@ -80,7 +80,7 @@ export async function askDoor(place: DoorPlace, wanted: Wanted): Promise<unknown
   }
 }
 
-type DoorPlace = Pick<Place, 'address' | 'signingKey'>;
+type SessionPlace = Pick<Place, 'address' | 'signingKey'>;
 type Wanted = {
   method: 'GET' | 'PUT';
   path: string;
@@ -90,8 +90,8 @@ type Wanted = {
 };
 
 /** Returns the answer unparsed, for large answers that are passed through. */
-export async function bytesFromDoor(
-  { address, signingKey }: DoorPlace,
+export async function bytesFromSessionServer(
+  { address, signingKey }: SessionPlace,
   wanted: Wanted,
 ): Promise<Buffer> {
   const { method, path, body, signal, timeoutMs = DOOR_TIMEOUT_MS } = wanted;

@@ -162,7 +162,7 @@ function replayOf({ headers }: IncomingMessage, path: string): Buffer {
   const protocol = headers['sec-websocket-protocol'];
   const lines = [
     `GET ${path} HTTP/1.1`,
-    'Host: door',
+    'Host: runner',
     'Connection: Upgrade',
     'Upgrade: websocket',
     'Sec-WebSocket-Version: 13',

@@ -22,10 +22,10 @@ export type Calls = {
   end(): Promise<void>;
 };
 
-type Parts = { client: Clients['deliveries']; token: string; senderId: string; log: Log };
+type BridgeDeps = { client: Clients['deliveries']; token: string; senderId: string; log: Log };
 
 /** Uses a new instance id: the later instance takes over the claims of earlier ones. */
-export function openCalls(parts: Parts, tell: (message: ToThread) => void): Calls {
+export function openCalls(parts: BridgeDeps, tell: (message: ToThread) => void): Calls {
   const { client, senderId, log } = parts;
   const identity = { senderId, instanceId: instanceId() };
   const metadata = { authorization: `Bearer ${parts.token}` };

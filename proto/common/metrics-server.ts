@@ -16,14 +16,14 @@ const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 const KEEP_ALIVE_MS = 5_000;
 const CONNECTIONS_MAX = 32;
 
-export type MetricsDoor = AsyncDisposable & { url: string };
+export type MetricsServer = AsyncDisposable & { url: string };
 
 /** Listens. Rejects with node's error when the port is taken. */
-export async function openMetricsDoor(options: {
+export async function openMetricsServer(options: {
   listen: Place;
   read: () => Promise<readonly Samples[]>;
   log: Log;
-}): Promise<MetricsDoor> {
+}): Promise<MetricsServer> {
   const { listen, read, log } = options;
   let reading: Promise<string> | undefined;
   const text = async (): Promise<string> => {

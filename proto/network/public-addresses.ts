@@ -1,5 +1,5 @@
 /**
- * Which IP addresses are public. Both doors that lead out use it: the webhook sender and the
+ * Which IP addresses are public. Both kinds of egress use it: the webhook sender and the
  * runner's egress broker. Source: proto/spec/webhooks.md 8 (IANA special-purpose registries). Pure:
  * text in, verdict out.
  */

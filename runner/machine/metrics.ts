@@ -32,7 +32,9 @@ export async function runnerMetrics(
   if (listen === undefined) return NO_METRICS;
   const metrics = await openMetrics('runner');
   if (process.send === undefined) {
-    const { openMetricsDoor } = await import('../../proto/common/metrics-server.ts');
+    const { openMetricsServer: openMetricsDoor } = await import(
+      '../../proto/common/metrics-server.ts'
+    );
     const read = async () => [await metrics.samples()];
     closing.use(await openMetricsDoor({ listen, read, log }));
     return metrics;

@@ -2,37 +2,37 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { operationsOf, readContract } from '../../gateway/rest/operations.ts';
 import { Fault, REASONS, type Reason } from '../../proto/rpc/errors.ts';
-import { ask, assertBody, handlersOf, json, openDoor } from './sessions/runner.ts';
+import { ask, assertBody, handlersOf, json, openGateway } from './sessions/runner.ts';
 
 const test = suite('gateway/app');
 
 test('a method that a path does not have: 405 with Allow', async () => {
-  await using door = await openDoor();
-  const answer = await ask(door.url, 'DELETE', '/v1/contexts');
+  await using gateway = await openGateway();
+  const answer = await ask(gateway.url, 'DELETE', '/v1/contexts');
   assertBody(answer, 'Method Not Allowed', 'DELETE is not allowed here.');
   assert.is(answer.headers['allow'], 'GET, HEAD, POST');
-  const build = await ask(door.url, 'PUT', '/v1/functions/builds');
+  const build = await ask(gateway.url, 'PUT', '/v1/functions/builds');
   assert.is(build.headers['allow'], 'GET, HEAD, POST');
   for (const method of ['TRACE', 'OPTIONS', 'PROPFIND']) {
-    assert.is((await ask(door.url, method, '/v1/contexts')).status, 405, method);
+    assert.is((await ask(gateway.url, method, '/v1/contexts')).status, 405, method);
   }
-  assert.is((await ask(door.url, 'POST', '/healthz')).status, 405);
+  assert.is((await ask(gateway.url, 'POST', '/healthz')).status, 405);
 });
 
 test('a slash at the end, two in a row or an encoded letter make another path: 404', async () => {
   const page = { data: [], limit: 20, nextCursor: null };
-  await using door = await openDoor({ contexts: { listContexts: async () => page } });
-  assert.is((await ask(door.url, 'GET', '/v1/contexts')).status, 200);
+  await using gateway = await openGateway({ contexts: { listContexts: async () => page } });
+  assert.is((await ask(gateway.url, 'GET', '/v1/contexts')).status, 200);
   const paths = ['/v1/contexts/', '/v1//contexts', '//v1/contexts', '/v1/%63ontexts', '/healthz/'];
   for (const path of paths) {
-    const answer = await ask(door.url, 'GET', path);
+    const answer = await ask(gateway.url, 'GET', path);
     assertBody(answer, 'Not Found', `Route GET ${path} not found.`);
   }
-  assert.is((await ask(door.url, 'POST', '/v1/functions/builds/')).status, 404);
+  assert.is((await ask(gateway.url, 'POST', '/v1/functions/builds/')).status, 404);
 });
 
 test('a body that is not JSON by its type is a 415, by its text a 400', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const refused: [Record<string, string>, string, number][] = [
     [{ 'content-type': 'text/plain' }, '{}', 415],
     [{}, '{}', 415],
@@ -51,7 +51,7 @@ test('a body that is not JSON by its type is a 415, by its text a 400', async ()
   ];
   for (const [headers, text, status] of refused) {
     const body = Buffer.from(text, 'latin1');
-    const answer = await ask(door.url, 'POST', '/v1/contexts', { headers, body });
+    const answer = await ask(gateway.url, 'POST', '/v1/contexts', { headers, body });
     assert.is(answer.status, status, text.slice(0, 40));
   }
   const types = [
@@ -61,33 +61,39 @@ test('a body that is not JSON by its type is a 415, by its text a 400', async ()
   ];
   for (const type of types) {
     const headers = { 'content-type': type };
-    const answer = await ask(door.url, 'POST', '/v1/contexts', { headers, body: '{"name":"x"}' });
+    const answer = await ask(gateway.url, 'POST', '/v1/contexts', {
+      headers,
+      body: '{"name":"x"}',
+    });
     assert.is(answer.status, 501, type);
   }
 });
 
 test('a body above 1 MiB is a 413, whether its size is told or not', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const body = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
   for (const coding of [{}, { 'transfer-encoding': 'chunked' }]) {
     const headers = { 'content-type': 'application/json', ...coding };
-    const answer = await ask(door.url, 'POST', '/v1/contexts', { headers, body });
+    const answer = await ask(gateway.url, 'POST', '/v1/contexts', { headers, body });
     assertBody(answer, 'Payload Too Large', 'The body must not exceed 1 MiB.');
   }
   const headers = { 'content-length': String(2 ** 21), 'x-svc-api-key': [] as string[] };
-  const early = await ask(door.url, 'POST', '/v1/contexts', { headers, body: ' '.repeat(2 ** 21) });
+  const early = await ask(gateway.url, 'POST', '/v1/contexts', {
+    headers,
+    body: ' '.repeat(2 ** 21),
+  });
   assert.is(early.status, 413, 'size comes before the key');
 });
 
 test('a URL above 8192 characters is a 414', async () => {
-  await using door = await openDoor();
-  const answer = await ask(door.url, 'GET', `/v1/contexts?cursor=${'x'.repeat(8_192)}`);
+  await using gateway = await openGateway();
+  const answer = await ask(gateway.url, 'GET', `/v1/contexts?cursor=${'x'.repeat(8_192)}`);
   assertBody(answer, 'URI Too Long', 'The URL is too long.');
 });
 
 test('each reason becomes its row of the table', async () => {
   let reason: Reason = 'INTERNAL';
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       async listContexts() {
         throw new Fault(reason, 'A sentence.');
@@ -97,7 +103,7 @@ test('each reason becomes its row of the table', async () => {
   for (const [name, row] of Object.entries(REASONS)) {
     reason = name as Reason;
     if (reason === 'CANCELLED') continue;
-    const { status, headers, json: body } = await ask(door.url, 'GET', '/v1/contexts');
+    const { status, headers, json: body } = await ask(gateway.url, 'GET', '/v1/contexts');
     assert.is(status, row.http, name);
     assert.is(Reflect.get(body as object, 'message'), 'A sentence.');
     const retryAfter = Number(headers['retry-after'] ?? 0);
@@ -112,7 +118,7 @@ test('each reason becomes its row of the table', async () => {
 
 test('a limit tells itself in headers, from a core near or far', async () => {
   let facts: Record<string, string | number> = { limit: 3, current: 3 };
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       async listContexts() {
         throw new Fault('CONCURRENCY_LIMIT', 'Too many.', facts);
@@ -120,7 +126,7 @@ test('a limit tells itself in headers, from a core near or far', async () => {
     },
   });
   const seen = async () => {
-    const { headers } = await ask(door.url, 'GET', '/v1/contexts');
+    const { headers } = await ask(gateway.url, 'GET', '/v1/contexts');
     const names = ['limit', 'remaining', 'reset'].map((name) => `x-ratelimit-${name}`);
     return [...names, 'retry-after'].map((name) => headers[name]);
   };
@@ -139,22 +145,24 @@ test('a deadline that passed may be tried again on GET only', async () => {
   const late = async () => {
     throw new Fault('DEADLINE', 'The request took too long.');
   };
-  await using door = await openDoor({ contexts: { createContext: late, listContexts: late } });
-  const post = await ask(door.url, 'POST', '/v1/contexts', json({}));
+  await using gateway = await openGateway({
+    contexts: { createContext: late, listContexts: late },
+  });
+  const post = await ask(gateway.url, 'POST', '/v1/contexts', json({}));
   assert.is(post.status, 504);
   assert.is(post.headers['x-should-retry'], 'false');
-  assert.is((await ask(door.url, 'GET', '/v1/contexts')).headers['x-should-retry'], 'true');
+  assert.is((await ask(gateway.url, 'GET', '/v1/contexts')).headers['x-should-retry'], 'true');
 });
 
 test('an error that is no Fault tells nothing', async () => {
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       async listContexts() {
         throw new Error('SELECT secret FROM /var/lib');
       },
     },
   });
-  const answer = await ask(door.url, 'GET', '/v1/contexts');
+  const answer = await ask(gateway.url, 'GET', '/v1/contexts');
   assertBody(answer, 'Internal Server Error', 'An unexpected error occurred.');
   assert.is(answer.headers['x-should-retry'], undefined);
 });
@@ -162,11 +170,11 @@ test('an error that is no Fault tells nothing', async () => {
 test('every annotated route reaches its RPC', async () => {
   const handlers = handlersOf({});
   const operations = operationsOf(readContract());
-  await using door = await openDoor(handlers);
+  await using gateway = await openGateway(handlers);
   for (const { verb, template } of operations) {
     if (template === '/v1/projects') continue;
     const path = template.replace(/\{\w+\}/g, 'x');
-    const answer = await ask(door.url, verb.toUpperCase(), path);
+    const answer = await ask(gateway.url, verb.toUpperCase(), path);
     assert.is(answer.status, 501, `${verb} ${template}`);
   }
 });

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { KEEP_ALIVE_MS } from '../../gateway/config.ts';
 import { until } from '../support/poll.ts';
-import { KEY, openDoor, raw } from './sessions/runner.ts';
+import { KEY, openGateway, raw } from './sessions/runner.ts';
 
 const test = suite('gateway/main');
 const HOST = 'host: x\r\n';
@@ -40,16 +40,16 @@ const MALFORMED: [string, string, number][] = [
 ];
 
 test('malformed HTTP gets one answer with the body of the table, then the end', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   for (const [name, bytes, expected] of MALFORMED) {
-    const { status, body } = only(await raw(door.url, bytes));
+    const { status, body } = only(await raw(gateway.url, bytes));
     assert.is(status, expected, name);
     assert.is(body.statusCode, expected, name);
   }
 });
 
 test('a request without Host, with two, or for another server is a 400', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const end = 'connection: close\r\n\r\n';
   const requests = [
     `GET /healthz HTTP/1.1\r\n${end}`,
@@ -58,32 +58,32 @@ test('a request without Host, with two, or for another server is a 400', async (
     `OPTIONS * HTTP/1.1\r\n${HOST}${end}`,
   ];
   for (const request of requests) {
-    assert.is(only(await raw(door.url, request)).status, 400, request);
+    assert.is(only(await raw(gateway.url, request)).status, 400, request);
   }
 });
 
 test('an unknown expectation and an upgrade are answered like any request', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const end = 'connection: close\r\n\r\n';
   const expecting = `GET /none HTTP/1.1\r\n${HOST}expect: a-miracle\r\n${end}`;
-  assert.is(only(await raw(door.url, expecting)).status, 404);
+  assert.is(only(await raw(gateway.url, expecting)).status, 404);
   const upgrade = `GET /none HTTP/1.1\r\n${HOST}upgrade: websocket\r\nconnection: upgrade\r\n\r\n`;
-  assert.is(only(await raw(door.url, upgrade, /not found/)).status, 404);
+  assert.is(only(await raw(gateway.url, upgrade, /not found/)).status, 404);
 });
 
 test('a body that breaks off in its middle by malformed chunks gets one answer', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const head = `POST /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n`;
   const json = 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
-  const text = await raw(door.url, `${head}${json}2\r\n{"\r\nzz\r\n`);
+  const text = await raw(gateway.url, `${head}${json}2\r\n{"\r\nzz\r\n`);
   assert.is(only(text).status, 400);
 });
 
 test('requests in a row on one connection are answered in order', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const one = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
   const last = `GET /b HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`;
-  const text = await raw(door.url, one + last);
+  const text = await raw(gateway.url, one + last);
   assert.is(text.match(/HTTP\/1\.1 404/g)?.length, 2);
   assert.ok(text.indexOf('GET /a') < text.indexOf('GET /b'));
 });
@@ -91,7 +91,7 @@ test('requests in a row on one connection are answered in order', async () => {
 test('close waits for what is in flight and not for kept-alive connections', async () => {
   const begun = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       async listContexts() {
         begun.resolve();
@@ -107,26 +107,26 @@ test('close waits for what is in flight and not for kept-alive connections', asy
       const answered = (answer: IncomingMessage) => {
         answer.resume().on('end', () => resolve(answer.statusCode));
       };
-      get(door.url + path, { agent, headers }, answered).on('error', reject);
+      get(gateway.url + path, { agent, headers }, answered).on('error', reject);
     });
   assert.is(await status('/healthz'), 200);
   const inFlight = status('/v1/contexts');
   await begun.promise;
   const startedAt = Date.now();
-  const closed = door.close();
+  const closed = gateway.close();
   release.resolve();
   assert.is(await inFlight, 200);
   await closed;
   assert.ok(Date.now() - startedAt < KEEP_ALIVE_MS / 4);
   agent.destroy();
-  const refused = await fetch(`${door.url}/healthz`).catch((error: Error) => error.name);
+  const refused = await fetch(`${gateway.url}/healthz`).catch((error: Error) => error.name);
   assert.is(refused, 'TypeError');
 });
 
 test('a request that comes over an open connection while draining is a 503', async () => {
   const begun = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       async listContexts() {
         begun.resolve();
@@ -135,13 +135,13 @@ test('a request that comes over an open connection while draining is a 503', asy
       },
     },
   });
-  const kept = open(door.url);
+  const kept = open(gateway.url);
   kept.socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`);
   await until(() => /\{"status":"ok"\}$/.test(kept.text()));
-  const inFlight = open(door.url);
+  const inFlight = open(gateway.url);
   inFlight.socket.write(`GET /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n\r\n`);
   await begun.promise;
-  const closed = door.close();
+  const closed = gateway.close();
   kept.socket.write(`GET /healthz HTTP/1.1\r\n${HOST}\r\n`);
   await kept.ended;
   const told = kept.text().slice(kept.text().indexOf('{"status":"ok"}') + 15);
@@ -168,13 +168,13 @@ function open(url: string) {
 
 test('closing under load fails no request but by a 503', async () => {
   const page = { data: [], limit: 20, nextCursor: null };
-  await using door = await openDoor({ contexts: { listContexts: async () => page } });
+  await using gateway = await openGateway({ contexts: { listContexts: async () => page } });
   const agent = new Agent({ keepAlive: true, maxSockets: 20 });
   const headers = { 'x-svc-api-key': KEY };
   const ends: string[] = [];
   const ask = () =>
     new Promise<string>((resolve) => {
-      const asked = get(`${door.url}/v1/contexts`, { agent, headers }, (answer) => {
+      const asked = get(`${gateway.url}/v1/contexts`, { agent, headers }, (answer) => {
         answer.resume().on('end', () => resolve(String(answer.statusCode)));
         answer.on('error', () => resolve('cut'));
       });
@@ -186,7 +186,7 @@ test('closing under load fails no request but by a 503', async () => {
   };
   const clients = Array.from({ length: 20 }, client);
   await until(() => ends.length > 500);
-  await door.close();
+  await gateway.close();
   await Promise.all(clients);
   agent.destroy();
   assert.equal([...new Set(ends)].sort(), ['200', '503']);
@@ -194,7 +194,7 @@ test('closing under load fails no request but by a 503', async () => {
 });
 
 test('a port that is taken rejects the start', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const { startGateway } = await import('../../gateway/main.ts');
   const { gatewayConfig } = await import('../../gateway/config.ts');
   const { openLog } = await import('../../proto/common/log.ts');
@@ -202,7 +202,7 @@ test('a port that is taken rejects the start', async () => {
   const { handlersOf } = await import('./sessions/runner.ts');
   const clients = localClients(handlersOf({}), { onError: () => undefined });
   const log = openLog({ role: 'test', level: 'silent' });
-  const config = gatewayConfig({ TABERN_PORT: new URL(door.url).port });
+  const config = gatewayConfig({ TABERN_PORT: new URL(gateway.url).port });
   const started = startGateway(config, { clients, gatewayToken: 't', log });
   const code = await started.then(
     () => 'started',

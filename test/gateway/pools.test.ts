@@ -13,7 +13,7 @@ import type { Fault } from '../../proto/rpc/errors.ts';
 import { KEY } from '../core/boot.ts';
 import { until } from '../support/poll.ts';
 import { openUploads } from './routes/files/contexts.ts';
-import { ask, openDoor, raw } from './sessions/runner.ts';
+import { ask, openGateway, raw } from './sessions/runner.ts';
 
 const test = suite('gateway/pools');
 
@@ -110,7 +110,7 @@ test('uploads of many keys leave a place for the next key', () => {
 });
 
 test('idle connections of one address leave connections for another', async () => {
-  await using gateway = await openDoor({}, undefined, { connectionsMax: 16 });
+  await using gateway = await openGateway({}, undefined, { connectionsMax: 16 });
   const { hostname, port } = new URL(gateway.url);
   const closed: unknown[] = [];
   const from = (localAddress: string) =>

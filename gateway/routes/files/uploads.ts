@@ -10,7 +10,7 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 import { FILE_MAX_BYTES, FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { tooLarge } from '../../http/body.ts';
-import { askDoor, locator } from '../../sessions/runner-client.ts';
+import { askSessionServer, locator } from '../../sessions/runner-client.ts';
 import { FAILURE, fileBody, ID } from '../openapi-parts.ts';
 import { chunksOf } from './multipart.ts';
 import { type FileForm, openFileForm } from './upload-form.ts';
@@ -45,7 +45,7 @@ export function uploadFile(
     using form = openFileForm(ctx.req, FILE_MAX_BYTES);
     const { name } = await form.file;
     if (name === '') throw invalidField('file', 'must have a name.');
-    await askDoor(place, {
+    await askSessionServer(place, {
       method: 'PUT',
       path: `/uploads/${encodeURIComponent(name)}`,
       body: Readable.from(bytesOf(form)),

@@ -10,7 +10,7 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { baseUrlOf, websocketUrl } from '../../rest/links.ts';
 import { credentialOf, presentedBy, targetOf } from '../../sessions/credentials.ts';
-import { askDoor, bytesFromDoor, locator } from '../../sessions/runner-client.ts';
+import { askSessionServer, bytesFromSessionServer, locator } from '../../sessions/runner-client.ts';
 
 /** Path prefixes. Drivers append the paths to their URL, which may end in /connect. */
 export const DISCOVERY_BASES = ['', '/connect'] as const;
@@ -18,7 +18,7 @@ export const DISCOVERY_BASES = ['', '/connect'] as const;
 type Target = { id: string };
 type Asked = {
   /** Sends a request to the session server. */
-  door(path: string, method?: 'GET' | 'PUT'): Promise<unknown>;
+  request(path: string, method?: 'GET' | 'PUT'): Promise<unknown>;
   bytes(path: string): Promise<Buffer>;
   /** The WebSocket URL of that path, with the presented credential. */
   socket(path: string): string;
@@ -48,8 +48,8 @@ export function addDiscovery(
       // the presented credential, which ends with its API key; the server's own token does not
       const key = encodeURIComponent(credential.value);
       ctx.body = await answer(ctx, {
-        door: (path, method = 'GET') => askDoor(place, { method, path, signal }),
-        bytes: (path) => bytesFromDoor(place, { method: 'GET', path, signal }),
+        request: (path, method = 'GET') => askSessionServer(place, { method, path, signal }),
+        bytes: (path) => bytesFromSessionServer(place, { method: 'GET', path, signal }),
         socket: (path) => `${address}${path}?signingKey=${key}`,
       });
     };
@@ -58,20 +58,20 @@ export function addDiscovery(
     const path = `/devtools/page/${(target as Target).id}`;
     return { ...Object(target), webSocketDebuggerUrl: socket(path) };
   };
-  const version = answering(async (_, { door, socket }) => {
+  const version = answering(async (_, { request, socket }) => {
     const webSocketDebuggerUrl = socket('/connect');
-    return { ...Object(await door('/json/version')), webSocketDebuggerUrl };
+    return { ...Object(await request('/json/version')), webSocketDebuggerUrl };
   });
   const list = answering(async (_, asked) => {
-    return ((await asked.door('/json/list')) as unknown[]).map((target) => shown(target, asked));
+    return ((await asked.request('/json/list')) as unknown[]).map((target) => shown(target, asked));
   });
   const open = answering(async (ctx, asked) => {
     const path = `/json/new?url=${encodeURIComponent(newUrlOf(targetOf(ctx.req)))}`;
-    return shown(await asked.door(path, 'PUT'), asked);
+    return shown(await asked.request(path, 'PUT'), asked);
   });
   const act = (name: 'activate' | 'close', done: string): Middleware<State> => {
-    return answering(async (ctx, { door }) => {
-      await door(`/json/${name}/${encodeURIComponent(String(ctx['params'].id))}`);
+    return answering(async (ctx, { request }) => {
+      await request(`/json/${name}/${encodeURIComponent(String(ctx['params'].id))}`);
       return done;
     });
   };

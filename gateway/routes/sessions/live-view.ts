@@ -14,7 +14,12 @@ import type {
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
-import { askDoor, type Locate, locator, type Place } from '../../sessions/runner-client.ts';
+import {
+  askSessionServer,
+  type Locate,
+  locator,
+  type Place,
+} from '../../sessions/runner-client.ts';
 
 /** Ours: without an answer of the runner by then, no tabs are listed. */
 const TABS_TIMEOUT_MS = 2_000;
@@ -111,7 +116,10 @@ async function tabsOf(
   const value = new URLSearchParams(view.debuggerUrl.split('?')[1]).get('token') ?? '';
   try {
     const place = await locate({ $case: 'viewToken', value }, signal);
-    return pagesOf(await askDoor(place, { method: 'GET', path: '/targets', signal }), view);
+    return pagesOf(
+      await askSessionServer(place, { method: 'GET', path: '/targets', signal }),
+      view,
+    );
   } catch (error) {
     if (error instanceof Fault || signal.aborted) return [];
     throw error;

@@ -179,7 +179,7 @@ test('a key leads to the runner that has the session', async () => {
   assert.is((await locate(invoked.signingKey ?? '')).address, address, "an invocation's, too");
 });
 
-test('a runner without a session server is unreachable, and an invalid address is refused', async () => {
+test('a runner without a session server is unreachable; a wrong address is refused', async () => {
   await using app = await openSessions();
   const { runners, sessions } = app.clients;
   const { work } = await app.run();

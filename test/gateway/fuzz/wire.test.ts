@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { boot as bootCore, KEY } from '../../core/boot.ts';
 import { until } from '../../support/poll.ts';
 import { openUploads } from '../routes/files/contexts.ts';
-import { ask, openDoor, raw } from '../sessions/runner.ts';
+import { ask, openGateway, raw } from '../sessions/runner.ts';
 import { openSlow } from './slow.ts';
 
 const test = suite('gateway/fuzz/wire');
@@ -101,11 +101,11 @@ const JSONS: [name: string, text: string, status: number][] = [
 test('a JSON body is stored and given back as it was sent, or refused', async () => {
   await using app = await bootCore();
   const functionId = await app.publish({ name: 'f' });
-  await using door = await openDoor(app.core.handlers);
+  await using gateway = await openGateway(app.core.handlers);
   const headers = { 'content-type': 'application/json', 'x-svc-api-key': KEY };
   const path = `/v1/functions/${functionId}/invoke`;
   for (const [name, body, status] of JSONS) {
-    assert.is((await ask(door.url, 'POST', path, { headers, body })).status, status, name);
+    assert.is((await ask(gateway.url, 'POST', path, { headers, body })).status, status, name);
   }
   const kept = {
     constructor: 1,
@@ -117,7 +117,7 @@ test('a JSON body is stored and given back as it was sent, or refused', async ()
     big: 2 ** 53,
   };
   const sent = { headers, body: JSON.stringify({ params: kept }) };
-  assert.is((await ask(door.url, 'POST', path, sent)).status, 202);
+  assert.is((await ask(gateway.url, 'POST', path, sent)).status, 202);
   const works = await Promise.all(Array.from({ length: 8 }, () => app.lease('INVOCATION')));
   const params = works.flat().flatMap(({ item }) => {
     return item?.$case === 'invocation' ? [JSON.parse(item.value.paramsJson)] : [];
@@ -143,15 +143,15 @@ const CLOSED_MS = 60_000;
 
 test('who says or reads nothing more is cut, and keeps nobody else waiting', async () => {
   const times = { headersMs: 500, idleMs: 700, checkMs: 50 };
-  await using door = await openDoor({}, undefined, { times });
-  await using headers = await openSlow(door.url, { kind: 'headers', count: SLOW, dripMs: 100 });
-  await using bodies = await openSlow(door.url, { kind: 'bodies', count: SLOW });
-  await using readers = await openSlow(door.url, { kind: 'readers', count: SLOW, dripMs: 100 });
-  assert.is((await ask(door.url, 'GET', '/openapi.json')).status, 200);
+  await using gateway = await openGateway({}, undefined, { times });
+  await using headers = await openSlow(gateway.url, { kind: 'headers', count: SLOW, dripMs: 100 });
+  await using bodies = await openSlow(gateway.url, { kind: 'bodies', count: SLOW });
+  await using readers = await openSlow(gateway.url, { kind: 'readers', count: SLOW, dripMs: 100 });
+  assert.is((await ask(gateway.url, 'GET', '/openapi.json')).status, 200);
   for (const { closed } of [headers, bodies, readers]) {
     await until(() => closed.length === SLOW, CLOSED_MS);
   }
-  assert.is((await ask(door.url, 'GET', '/openapi.json')).status, 200);
+  assert.is((await ask(gateway.url, 'GET', '/openapi.json')).status, 200);
 });
 
 test.run();

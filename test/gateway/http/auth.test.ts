@@ -4,14 +4,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Call } from '../../../proto/rpc/local.ts';
-import { ask, assertBody, KEY, openDoor, raw } from '../sessions/runner.ts';
+import { ask, assertBody, KEY, openGateway, raw } from '../sessions/runner.ts';
 
 const test = suite('gateway/http/auth');
 const PAGE = { data: [], limit: 20, nextCursor: null };
 
 async function openListing() {
   const calls: Call[] = [];
-  const door = await openDoor({
+  const gateway = await openGateway({
     contexts: {
       async listContexts(_, call) {
         calls.push(call);
@@ -19,12 +19,12 @@ async function openListing() {
       },
     },
   });
-  return { door, calls };
+  return { gateway, calls };
 }
 
 test('a key comes in any of its headers, in any case', async () => {
-  const { door, calls } = await openListing();
-  await using _ = door;
+  const { gateway, calls } = await openListing();
+  await using _ = gateway;
   const accepted: Record<string, string>[] = [
     { 'X-SVC-API-Key': KEY },
     { 'x-bb-api-key': KEY },
@@ -34,7 +34,7 @@ test('a key comes in any of its headers, in any case', async () => {
     { authorization: 'Basic dXNlcjpwdw==', 'x-svc-api-key': KEY },
   ];
   for (const headers of accepted) {
-    const answer = await fetch(`${door.url}/v1/contexts`, { headers });
+    const answer = await fetch(`${gateway.url}/v1/contexts`, { headers });
     assert.is(answer.status, 200);
   }
   assert.equal(
@@ -44,8 +44,8 @@ test('a key comes in any of its headers, in any case', async () => {
 });
 
 test('no key, an empty one, one given twice, or two that differ: 401', async () => {
-  const { door, calls } = await openListing();
-  await using _ = door;
+  const { gateway, calls } = await openListing();
+  await using _ = gateway;
   const refused: Record<string, string | string[]>[] = [
     { 'x-svc-api-key': [] },
     { 'x-svc-api-key': '' },
@@ -58,35 +58,37 @@ test('no key, an empty one, one given twice, or two that differ: 401', async () 
     { 'x-svc-api-key': KEY, authorization: `Bearer ${KEY}x` },
   ];
   for (const headers of refused) {
-    const answer = await ask(door.url, 'GET', '/v1/contexts', { headers });
+    const answer = await ask(gateway.url, 'GET', '/v1/contexts', { headers });
     assert.is(answer.status, 401, JSON.stringify(headers));
     assertBody(answer, 'Unauthorized', 'Missing API key. Send it in the X-SVC-API-Key header.');
     assert.is(answer.headers['www-authenticate'], 'ApiKey realm="tabern"');
   }
-  const odd = await ask(door.url, 'GET', '/v1/contexts', { headers: { 'x-svc-api-key': 'clé' } });
+  const odd = await ask(gateway.url, 'GET', '/v1/contexts', {
+    headers: { 'x-svc-api-key': 'clé' },
+  });
   assertBody(odd, 'Unauthorized', 'Invalid API key.');
   assert.is(calls.length, 0);
 });
 
 test('under /v1 the key comes before the route, elsewhere there is none', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const none = { 'x-svc-api-key': [] as string[] };
   const wrong = { 'x-svc-api-key': 'svc_a-wrong-key-of-nobody' };
-  assert.is((await ask(door.url, 'GET', '/v1/nothing', { headers: none })).status, 401);
-  assert.is((await ask(door.url, 'GET', '/v1', { headers: none })).status, 401);
-  assert.is((await ask(door.url, 'GET', '/v1/nothing', { headers: wrong })).status, 401);
+  assert.is((await ask(gateway.url, 'GET', '/v1/nothing', { headers: none })).status, 401);
+  assert.is((await ask(gateway.url, 'GET', '/v1', { headers: none })).status, 401);
+  assert.is((await ask(gateway.url, 'GET', '/v1/nothing', { headers: wrong })).status, 401);
   const bad = { headers: { ...wrong, 'content-type': 'application/json' }, body: '{' };
-  assert.is((await ask(door.url, 'POST', '/v1/contexts', bad)).status, 401);
-  assert.is((await ask(door.url, 'PUT', '/v1/contexts', { headers: wrong })).status, 401);
-  const answer = await ask(door.url, 'GET', '/v1/nothing');
+  assert.is((await ask(gateway.url, 'POST', '/v1/contexts', bad)).status, 401);
+  assert.is((await ask(gateway.url, 'PUT', '/v1/contexts', { headers: wrong })).status, 401);
+  const answer = await ask(gateway.url, 'GET', '/v1/nothing');
   assertBody(answer, 'Not Found', 'Route GET /v1/nothing not found.');
   for (const path of ['/nothing', '/', '/V1/contexts', '//v1/contexts', '/v1%2fcontexts']) {
-    assert.is((await ask(door.url, 'GET', path, { headers: none })).status, 404, path);
+    assert.is((await ask(gateway.url, 'GET', path, { headers: none })).status, 404, path);
   }
 });
 
 test('a stranger is refused before a large body is taken in', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   for (const size of ['content-length: 1000000', 'transfer-encoding: chunked']) {
     const head = [
       'POST /v1/contexts HTTP/1.1',
@@ -96,22 +98,24 @@ test('a stranger is refused before a large body is taken in', async () => {
       size,
     ];
     // the body never comes: who waited for it would answer 408
-    const answer = await raw(door.url, `${head.join('\r\n')}\r\n\r\n`, /Invalid API key/);
+    const answer = await raw(gateway.url, `${head.join('\r\n')}\r\n\r\n`, /Invalid API key/);
     assert.match(answer, /^HTTP\/1\.1 401 /);
   }
 });
 
 test('a request id is taken when it is one, made otherwise, and told to core', async () => {
-  const { door, calls } = await openListing();
-  await using _ = door;
+  const { gateway, calls } = await openListing();
+  await using _ = gateway;
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const headers = { 'x-request-id': 'my-id/1', traceparent };
-  const answer = await ask(door.url, 'GET', '/v1/contexts', { headers });
+  const answer = await ask(gateway.url, 'GET', '/v1/contexts', { headers });
   assert.is(answer.headers['x-request-id'], 'my-id/1');
   assert.is(calls[0]?.metadata['x-request-id'], 'my-id/1');
   assert.is(calls[0]?.metadata['traceparent'], traceparent);
   for (const bad of ['x'.repeat(129), 'a b', 'é']) {
-    const made = await ask(door.url, 'GET', '/v1/contexts', { headers: { 'x-request-id': bad } });
+    const made = await ask(gateway.url, 'GET', '/v1/contexts', {
+      headers: { 'x-request-id': bad },
+    });
     assert.match(String(made.headers['x-request-id']), /^[0-9a-f-]{36}$/);
   }
   assert.is(calls[1]?.metadata['traceparent'], undefined);
@@ -120,7 +124,7 @@ test('a request id is taken when it is one, made otherwise, and told to core', a
 test('core sees a deadline of 30 s, and an abort when the client leaves', async () => {
   const seen = Promise.withResolvers<Call>();
   const aborted = Promise.withResolvers<void>();
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       listContexts(_, call) {
         seen.resolve(call);
@@ -130,7 +134,7 @@ test('core sees a deadline of 30 s, and an abort when the client leaves', async 
     },
   });
   const leaving = new AbortController();
-  const answer = fetch(`${door.url}/v1/contexts`, {
+  const answer = fetch(`${gateway.url}/v1/contexts`, {
     headers: { 'x-svc-api-key': KEY },
     signal: leaving.signal,
   }).catch((error: Error) => error.name);
@@ -145,7 +149,7 @@ test('core sees a deadline of 30 s, and an abort when the client leaves', async 
 test('a clock that is set while a body arrives moves no deadline', async () => {
   const begun = Promise.withResolvers<void>();
   const seen = Promise.withResolvers<Call>();
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     projects: {
       async listProjects() {
         begun.resolve(); // the key of a large body is checked before it is read
@@ -162,7 +166,7 @@ test('a clock that is set while a body arrives moves no deadline', async () => {
   const body = Buffer.from(JSON.stringify({ name: 'x'.repeat(20_000) }));
   const headers = { 'x-svc-api-key': KEY, 'content-type': 'application/json' };
   const length = { 'content-length': body.length };
-  const url = `${door.url}/v1/contexts`;
+  const url = `${gateway.url}/v1/contexts`;
   const sent = request(url, { method: 'POST', headers: { ...headers, ...length } });
   const answered = once(sent, 'response');
   sent.write(body.subarray(0, 9));

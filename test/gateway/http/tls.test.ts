@@ -81,8 +81,8 @@ test('links are https and wss, and a client reaches its session through them', a
   assert.match(gateway.url, /^https:\/\/127\.0\.0\.1:\d+$/);
   assert.ok((await post('/v1/contexts'))['uploadUrl']?.startsWith(`${gateway.url}/v1/contexts/`));
   const path = join(secure.dir, 'door.sock');
-  const door = createServer().listen(path);
-  const sockets = new WebSocketServer({ server: door });
+  const runner = createServer().listen(path);
+  const sockets = new WebSocketServer({ server: runner });
   sockets.on('connection', (socket) => socket.on('message', (said) => socket.send(`${said}!`)));
   await app.clients.runners.registerRunner({ ...HOLDER, address: `unix:${path}` }, app.asRunner);
   const creating = post('/v1/sessions');
@@ -98,7 +98,7 @@ test('links are https and wss, and a client reaches its session through them', a
   client.close();
   await once(client, 'close');
   for (const one of sockets.clients) one.terminate();
-  door.close();
+  runner.close();
 });
 
 test('TABERN_PUBLIC_URL wins over the address that was used', async () => {

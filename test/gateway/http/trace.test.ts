@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { startTracing, traced } from '../../../proto/common/tracing.ts';
 import { errorOf } from '../../support/fault.ts';
 import { type Made, spanProvider } from '../../support/service/spans.ts';
-import { ask, KEY, openDoor } from '../sessions/runner.ts';
+import { ask, KEY, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/http/trace');
 
@@ -14,7 +14,7 @@ const CAME = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 /** What core gets as the traceparent of a request. */
 async function heardBy(headers: Record<string, string>): Promise<(string | undefined)[]> {
   const heard: (string | undefined)[] = [];
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     contexts: {
       async getContext(_request, call) {
         heard.push(call.metadata['traceparent']);
@@ -23,7 +23,7 @@ async function heardBy(headers: Record<string, string>): Promise<(string | undef
     },
   });
   const all = { headers: { 'x-svc-api-key': KEY, ...headers } };
-  await ask(door.url, 'GET', '/v1/contexts/01a1fce4-ed84-7600-895f-0cf6ab39edc7', all);
+  await ask(gateway.url, 'GET', '/v1/contexts/01a1fce4-ed84-7600-895f-0cf6ab39edc7', all);
   return heard;
 }
 

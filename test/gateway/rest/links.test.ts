@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { absoluteLinks } from '../../../gateway/rest/links.ts';
 import { type Links, operationsOf, readContract } from '../../../gateway/rest/operations.ts';
 import { Session } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
-import { ask, openDoor } from '../sessions/runner.ts';
+import { ask, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/rest/links');
 
@@ -38,14 +38,14 @@ test('only answers with links are looked through', () => {
 
 test('a session that runs shows where this client reaches it, an ended one nothing', async () => {
   const live = { connectUrl: '/connect?signingKey=k', seleniumRemoteUrl: '/webdriver' };
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     sessions: {
       getSession: async ({ id }) => ({ session: Session.fromPartial(id === 'live' ? live : {}) }),
     },
   });
-  const { host } = new URL(door.url);
+  const { host } = new URL(gateway.url);
   const [running, ended] = await Promise.all(
-    ['live', 'ended'].map(async (id) => (await ask(door.url, 'GET', `/v1/sessions/${id}`)).json),
+    ['live', 'ended'].map(async (id) => (await ask(gateway.url, 'GET', `/v1/sessions/${id}`)).json),
   );
   const { connectUrl, seleniumRemoteUrl } = running as Record<string, unknown>;
   assert.is(connectUrl, `ws://${host}/connect?signingKey=k`);

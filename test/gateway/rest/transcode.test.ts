@@ -2,14 +2,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { type INVOCATION, openRecording } from '../routes/sessions/recording.ts';
-import { ask, json, openDoor } from '../sessions/runner.ts';
+import { ask, json, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/rest/transcode');
 
 test('a body becomes the request and the annotated status the answer', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
-  const answer = await ask(door.url, 'POST', '/v1/contexts', json({ name: ' Ä ' }));
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
+  const answer = await ask(gateway.url, 'POST', '/v1/contexts', json({ name: ' Ä ' }));
   assert.is(answer.status, 201);
   assert.is(answer.headers['content-type'], 'application/json; charset=utf-8');
   assert.equal(answer.json, {
@@ -17,40 +17,40 @@ test('a body becomes the request and the annotated status the answer', async () 
     publicKey: 'k',
     cipherAlgorithm: 'AES-256-CBC',
     initializationVectorSize: 16,
-    uploadUrl: `${door.url}/v1/contexts/c/content?x=y`,
+    uploadUrl: `${gateway.url}/v1/contexts/c/content?x=y`,
   });
   assert.is(seen.contexts[0]?.name, ' Ä ');
   assert.is(seen.contexts[0]?.projectId, undefined);
 });
 
 test('an empty JSON body is an empty object, on POST, PUT and DELETE', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
   const headers = { 'content-type': 'application/json', 'content-length': '0' };
-  assert.is((await ask(door.url, 'POST', '/v1/contexts', { headers })).status, 201);
-  assert.is((await ask(door.url, 'POST', '/v1/contexts')).status, 201);
-  assert.is((await ask(door.url, 'PUT', '/v1/contexts/c', { headers })).status, 200);
-  const gone = await ask(door.url, 'DELETE', '/v1/contexts/c', { headers });
+  assert.is((await ask(gateway.url, 'POST', '/v1/contexts', { headers })).status, 201);
+  assert.is((await ask(gateway.url, 'POST', '/v1/contexts')).status, 201);
+  assert.is((await ask(gateway.url, 'PUT', '/v1/contexts/c', { headers })).status, 200);
+  const gone = await ask(gateway.url, 'DELETE', '/v1/contexts/c', { headers });
   assert.is(gone.status, 204);
   assert.is(gone.text, '');
   assert.is(seen.contexts.length, 2);
 });
 
 test('literal paths win over parameters', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
-  const page = await ask(door.url, 'GET', '/v1/functions/builds?limit=5&offset=0');
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
+  const page = await ask(gateway.url, 'GET', '/v1/functions/builds?limit=5&offset=0');
   assert.equal(page.json, { data: [], total: 0 });
   assert.equal(seen.paths, [['listBuilds', { limit: 5, offset: 0, status: undefined }]]);
-  const one = await ask(door.url, 'GET', '/v1/functions/an%20id');
+  const one = await ask(gateway.url, 'GET', '/v1/functions/an%20id');
   assert.is((one.json as { id: string }).id, 'an id');
 });
 
 test('path values win over body values of the same name', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
   const body = json({ functionId: 'other', params: { a: null, b: [1, { c: 'x' }] } });
-  const answer = await ask(door.url, 'POST', '/v1/functions/mine/invoke', body);
+  const answer = await ask(gateway.url, 'POST', '/v1/functions/mine/invoke', body);
   assert.is(answer.status, 202);
   assert.is(seen.invocations[0]?.functionId, 'mine');
   assert.equal(seen.invocations[0]?.params, undefined, 'params pass as text');
@@ -60,7 +60,7 @@ test('path values win over body values of the same name', async () => {
 
 for (const reason of ['OUTCOME_UNKNOWN', 'DEADLINE'] as const) {
   test(`${reason}: to be repeated with the same idempotency key, and not without one`, async () => {
-    await using door = await openDoor({
+    await using gateway = await openGateway({
       invocations: {
         async invokeFunction() {
           throw new Fault(reason, 'The outcome is unknown; read the object before trying again.');
@@ -69,10 +69,10 @@ for (const reason of ['OUTCOME_UNKNOWN', 'DEADLINE'] as const) {
     });
     const { headers } = json({});
     const keyed = { body: '{}', headers: { ...headers, 'idempotency-key': 'k' } };
-    const safe = await ask(door.url, 'POST', '/v1/functions/f/invoke', keyed);
+    const safe = await ask(gateway.url, 'POST', '/v1/functions/f/invoke', keyed);
     assert.match(safe.text, 'repeat the request with the same Idempotency-Key');
     assert.is(safe.headers['x-should-retry'], 'true');
-    const bare = await ask(door.url, 'POST', '/v1/functions/f/invoke', json({}));
+    const bare = await ask(gateway.url, 'POST', '/v1/functions/f/invoke', json({}));
     assert.match(bare.text, 'read the object before trying again');
     assert.is(bare.headers['x-should-retry'], 'false');
     assert.is(bare.status, safe.status);
@@ -80,24 +80,24 @@ for (const reason of ['OUTCOME_UNKNOWN', 'DEADLINE'] as const) {
 }
 
 test('absent optional fields are absent, times are ISO 8601, enums short names', async () => {
-  const { door } = await openRecording();
-  await using _ = door;
-  const none = (await ask(door.url, 'GET', '/v1/functions/invocations/none')).json as object;
+  const { gateway } = await openRecording();
+  await using _ = gateway;
+  const none = (await ask(gateway.url, 'GET', '/v1/functions/invocations/none')).json as object;
   assert.not.ok('results' in none);
   assert.not.ok('endedAt' in none);
   assert.not.ok('cause' in none);
   assert.is(Reflect.get(none, 'createdAt'), '2026-05-03T12:53:37.151Z');
   assert.is(Reflect.get(none, 'status'), 'COMPLETED');
-  const some = (await ask(door.url, 'GET', '/v1/functions/invocations/some')).json as object;
+  const some = (await ask(gateway.url, 'GET', '/v1/functions/invocations/some')).json as object;
   assert.equal(Reflect.get(some, 'results'), { list: [1.5, null, 'x'] });
 });
 
 test('empty lists are [] and a null Value prints null', async () => {
-  const { door } = await openRecording();
-  await using _ = door;
-  const page = await ask(door.url, 'GET', '/v1/contexts');
+  const { gateway } = await openRecording();
+  await using _ = gateway;
+  const page = await ask(gateway.url, 'GET', '/v1/contexts');
   assert.is(page.text, '{"data":[],"limit":20,"nextCursor":null}');
-  assert.is((await ask(door.url, 'GET', '/v1/sessions')).text, '[]');
+  assert.is((await ask(gateway.url, 'GET', '/v1/sessions')).text, '[]');
 });
 
 const FAULTY: [string, string, unknown, string][] = [
@@ -142,31 +142,31 @@ const FAULTY: [string, string, unknown, string][] = [
 ];
 
 test('a wrong body is a 400 that names the field, and core is not asked', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
   for (const [method, path, body, message] of FAULTY) {
-    const answer = await ask(door.url, method, path, json(body));
+    const answer = await ask(gateway.url, method, path, json(body));
     assert.equal(answer.json, { statusCode: 400, error: 'Bad Request', message }, path);
   }
   assert.is(seen.contexts.length + seen.invocations.length + seen.webhooks.length, 0);
 });
 
 test('an unknown key is ignored where the body is open, also inside browserSettings', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
-  const created = await ask(door.url, 'POST', '/v1/contexts', json({ nme: 1, name: null }));
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
+  const created = await ask(gateway.url, 'POST', '/v1/contexts', json({ nme: 1, name: null }));
   assert.is(created.status, 201);
   assert.is(seen.contexts[0]?.name, undefined);
   const settings = { browserSettings: { size: 'small', blockAds: true } };
   const body = json({ sessionCreateParams: settings });
-  assert.is((await ask(door.url, 'POST', '/v1/functions/f/invoke', body)).status, 202);
+  assert.is((await ask(gateway.url, 'POST', '/v1/functions/f/invoke', body)).status, 202);
   assert.is(seen.invocations[0]?.sessionCreateParams?.browserSettings?.blockAds, true);
 });
 
 test('query values are read by the type of their field', async () => {
-  const { door, seen } = await openRecording();
-  await using _ = door;
-  await ask(door.url, 'GET', '/v1/sessions?status=RUNNING&q=a%20b');
+  const { gateway, seen } = await openRecording();
+  await using _ = gateway;
+  await ask(gateway.url, 'GET', '/v1/sessions?status=RUNNING&q=a%20b');
   assert.equal(seen.sessions[0], { status: 'RUNNING', q: 'a b' });
   const wrong: [string, string][] = [
     ['/v1/contexts?limit=ten', '`limit` must be a whole number.'],
@@ -181,17 +181,17 @@ test('query values are read by the type of their field', async () => {
     ],
   ];
   for (const [path, message] of wrong) {
-    const answer = await ask(door.url, 'GET', path);
+    const answer = await ask(gateway.url, 'GET', path);
     assert.equal(answer.json, { statusCode: 400, error: 'Bad Request', message }, path);
   }
   assert.is(seen.paths.length, 0);
-  const posted = await ask(door.url, 'POST', '/v1/contexts?name=x', json({}));
+  const posted = await ask(gateway.url, 'POST', '/v1/contexts?name=x', json({}));
   assert.is(posted.status, 400);
 });
 
 test('an operation that is not built answers 501', async () => {
-  await using door = await openDoor();
-  const answer = await ask(door.url, 'GET', '/v1/sessions/s/debug');
+  await using gateway = await openGateway();
+  const answer = await ask(gateway.url, 'GET', '/v1/sessions/s/debug');
   assert.is(answer.status, 501);
   assert.is(Reflect.get(answer.json as object, 'error'), 'Not Implemented');
 });

@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import { ask, assertBody, openDoor } from '../sessions/runner.ts';
+import { ask, assertBody, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/routes/health');
 
 test('/healthz needs no key and tells whether core answers', async () => {
   let isDown = false;
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     projects: {
       async listProjects() {
         if (isDown) throw new Fault('CORE_UNAVAILABLE', 'connect ECONNREFUSED /a/path');
@@ -16,11 +16,11 @@ test('/healthz needs no key and tells whether core answers', async () => {
     },
   });
   const headers = { 'x-svc-api-key': [] as string[] };
-  const well = await ask(door.url, 'GET', '/healthz', { headers });
+  const well = await ask(gateway.url, 'GET', '/healthz', { headers });
   assert.is(well.status, 200);
   assert.is(well.text, '{"status":"ok"}');
   isDown = true;
-  const down = await ask(door.url, 'GET', '/healthz', { headers });
+  const down = await ask(gateway.url, 'GET', '/healthz', { headers });
   assertBody(down, 'Service Unavailable', 'The service is not ready.');
 });
 

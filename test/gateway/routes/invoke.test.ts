@@ -8,7 +8,7 @@ import type {
 } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Call } from '../../../proto/rpc/local.ts';
-import { ask, openDoor } from '../sessions/runner.ts';
+import { ask, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/routes/invoke');
 const INVOKE = '/v1/functions/01a1fbc0-0000-7000-8000-000000000000/invoke';
@@ -37,24 +37,24 @@ function made(more: Partial<Invocation> = {}): Invocation {
 
 type Read = (request: GetInvocationRequest, call: Call) => Promise<{ invocation: Invocation }>;
 
-/** A door whose core accepts everything and reads as it is told. */
+/** A gateway whose core accepts everything and answers reads as configured. */
 async function open(getInvocation: Read) {
   const invoked: InvokeFunctionRequest[] = [];
   const invokeFunction = async (request: InvokeFunctionRequest) => {
     invoked.push(request);
     return { invocation: made() };
   };
-  const door = await openDoor({ invocations: { invokeFunction, getInvocation } });
+  const gateway = await openGateway({ invocations: { invokeFunction, getInvocation } });
   const invoke = (headers: Record<string, string | string[]> = {}, body: object = {}) =>
-    ask(door.url, 'POST', INVOKE, {
+    ask(gateway.url, 'POST', INVOKE, {
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     });
   return {
-    door,
+    gateway,
     invoked,
     invoke,
-    [Symbol.asyncDispose]: () => door[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
 }
 
@@ -133,7 +133,8 @@ test('a read waits beyond the usual deadline, and is told to core as it was aske
     asked.push([wait, deadline - performance.now() > 60_000]);
     return { invocation: made() };
   });
-  const read = (query: string) => ask(app.door.url, 'GET', `/v1/functions/invocations/i${query}`);
+  const read = (query: string) =>
+    ask(app.gateway.url, 'GET', `/v1/functions/invocations/i${query}`);
   for (const query of ['', '?wait=60', '?wait=4000000000']) {
     assert.is((await read(query)).status, 200, query);
   }
@@ -154,7 +155,7 @@ test('a client that leaves ends its wait in core', async () => {
     return new Promise(() => {});
   });
   const leaving = new AbortController();
-  const url = `${app.door.url}/v1/functions/invocations/i?wait=60`;
+  const url = `${app.gateway.url}/v1/functions/invocations/i?wait=60`;
   const headers = { 'x-svc-api-key': 'svc_a-key-of-the-tests-only' };
   const answer = fetch(url, { signal: leaving.signal, headers }).catch(() => 'gone');
   await begun.promise;
@@ -170,9 +171,9 @@ test('a gateway that closes answers those who wait with what is there', async ()
     begun.resolve();
     return new Promise(() => {});
   });
-  const answer = ask(app.door.url, 'GET', '/v1/functions/invocations/i?wait=60');
+  const answer = ask(app.gateway.url, 'GET', '/v1/functions/invocations/i?wait=60');
   await begun.promise;
-  await app.door.close();
+  await app.gateway.close();
   const { status, json } = await answer;
   assert.equal([status, (json as { status: string }).status], [200, 'RUNNING']);
 });

@@ -8,14 +8,14 @@ import { describe } from '../../../gateway/routes/openapi.ts';
 import { openGuard } from '../../../gateway/webhooks/ssrf-guard.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { localClients } from '../../../proto/rpc/services.ts';
-import { ask, handlersOf, openDoor } from '../sessions/runner.ts';
+import { ask, handlersOf, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/routes/openapi');
 
 test('/openapi.json needs no key and holds every annotated route, and no other', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   const headers = { 'x-svc-api-key': [] as string[] };
-  const answer = await ask(door.url, 'GET', '/openapi.json', { headers });
+  const answer = await ask(gateway.url, 'GET', '/openapi.json', { headers });
   assert.is(answer.status, 200);
   const { paths, components } = answer.json as {
     paths: Record<string, Record<string, { summary: string }>>;
@@ -54,8 +54,8 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
 });
 
 test('an invocation is described with its headers, its version and both its answers', async () => {
-  await using door = await openDoor();
-  const { json } = await ask(door.url, 'GET', '/openapi.json');
+  await using gateway = await openGateway();
+  const { json } = await ask(gateway.url, 'GET', '/openapi.json');
   type Operation = {
     parameters: { name: string; in: string }[];
     requestBody: { content: { 'application/json': { schema: { properties: object } } } };
@@ -74,13 +74,13 @@ test('an invocation is described with its headers, its version and both its answ
 });
 
 test('each path has the methods that it is described with, and no other', async () => {
-  await using door = await openDoor();
-  const { json } = await ask(door.url, 'GET', '/openapi.json');
+  await using gateway = await openGateway();
+  const { json } = await ask(gateway.url, 'GET', '/openapi.json');
   const { paths } = json as { paths: Record<string, Record<string, { responses: object }>> };
   for (const [template, verbs] of Object.entries(paths)) {
     // An upgrade is no request of HTTP: it never comes to a route.
     if ('101' in (verbs['get']?.responses ?? {})) continue;
-    const { status, headers } = await ask(door.url, 'PROPFIND', template.replace(/[{}]/g, ''));
+    const { status, headers } = await ask(gateway.url, 'PROPFIND', template.replace(/[{}]/g, ''));
     assert.is(status, 405, template);
     const served = String(headers['allow']).split(', ');
     // To the route of sessions, `start` is an id like any other.

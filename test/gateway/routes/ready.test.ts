@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { HealthCheck } from '../../../proto/gen/tabern/v1/health.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { until } from '../../support/poll.ts';
-import { ask, assertBody, openDoor } from '../sessions/runner.ts';
+import { ask, assertBody, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/routes/ready');
 
@@ -16,7 +16,7 @@ async function openChecked() {
     asked: 0,
     isGone: false,
   };
-  const door = await openDoor({
+  const gateway = await openGateway({
     health: {
       async checkHealth() {
         state.asked += 1;
@@ -25,14 +25,14 @@ async function openChecked() {
       },
     },
   });
-  const look = () => ask(door.url, 'GET', '/readyz', NO_KEY);
-  return { ...door, state, look };
+  const look = () => ask(gateway.url, 'GET', '/readyz', NO_KEY);
+  return { ...gateway, state, look };
 }
 
 test('/readyz needs no key, says what is well, and asks core once for all who ask', async () => {
-  await using door = await openChecked();
-  const answers = await Promise.all([door.look(), door.look(), door.look()]);
-  assert.is(door.state.asked, 1);
+  await using gateway = await openChecked();
+  const answers = await Promise.all([gateway.look(), gateway.look(), gateway.look()]);
+  assert.is(gateway.state.asked, 1);
   for (const { status, json } of answers) {
     assert.is(status, 200);
     assert.equal(json, { status: 'ready', checks: { core: 'ok' } });
@@ -40,13 +40,13 @@ test('/readyz needs no key, says what is well, and asks core once for all who as
 });
 
 test('what is not well is a 503 that says so; a core that is gone is one, too', async () => {
-  await using door = await openChecked();
+  await using gateway = await openChecked();
   const is = (message: string) =>
     until(async () => {
-      const answer = await door.look();
+      const answer = await gateway.look();
       return (answer.json as { message?: string }).message === message && answer;
     });
-  door.state.checks = [
+  gateway.state.checks = [
     { name: 'core', fault: '', warning: '' },
     { name: 'disk', fault: 'The disk is almost full.', warning: '' },
     { name: 'runner', fault: 'No runner is registered.', warning: '' },
@@ -55,21 +55,21 @@ test('what is not well is a 503 that says so; a core that is gone is one, too', 
   const down = await is(said);
   assertBody(down, 'Service Unavailable', said);
   assert.ok(Number(down.headers['retry-after']) > 0);
-  door.state.isGone = true;
+  gateway.state.isGone = true;
   await is('Not ready: core does not answer.');
-  door.state.isGone = false;
-  door.state.checks = [{ name: 'core', fault: '', warning: '' }];
-  assert.is(await until(async () => (await door.look()).status === 200), true);
+  gateway.state.isGone = false;
+  gateway.state.checks = [{ name: 'core', fault: '', warning: '' }];
+  assert.is(await until(async () => (await gateway.look()).status === 200), true);
 });
 
 test('what works, but not as it should, is degraded, and 200 all the same', async () => {
-  await using door = await openChecked();
+  await using gateway = await openChecked();
   const warning = 'Writes wait 350 ms for the disk (95th percentile).';
-  door.state.checks = [
+  gateway.state.checks = [
     { name: 'core', fault: '', warning: '' },
     { name: 'disk', fault: '', warning },
   ];
-  const { status, json } = await door.look();
+  const { status, json } = await gateway.look();
   assert.is(status, 200);
   assert.equal(json, { status: 'degraded', checks: { core: 'ok', disk: warning } });
 });

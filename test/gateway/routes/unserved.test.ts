@@ -1,19 +1,19 @@
 /** What clients know of and is not served: a sentence that says so. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ask, assertBody, openDoor } from '../sessions/runner.ts';
+import { ask, assertBody, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/routes/unserved');
 const STRANGER = { 'x-svc-api-key': [] as string[] };
 
 test('what answers and published clients name is 501, and says what to do', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   for (const [method, path] of [
     ['POST', '/webdriver/session'],
     ['GET', '/webdriver'],
     ['DELETE', '/webdriver/session/1'],
   ] as const) {
-    const answer = await ask(door.url, method, path, { headers: STRANGER });
+    const answer = await ask(gateway.url, method, path, { headers: STRANGER });
     const sentence = 'WebDriver is not served here; drive the session over CDP by its connectUrl.';
     assertBody(answer, 'Not Implemented', sentence);
     assert.is(answer.status, 501);
@@ -24,26 +24,26 @@ test('what answers and published clients name is 501, and says what to do', asyn
     ['GET', '/v1/certificates'],
     ['DELETE', '/v1/certificates/01a1fbc0-0000-7000-8000-000000000000'],
   ] as const) {
-    assert.is((await ask(door.url, method, path)).status, 501, path);
-    assert.is((await ask(door.url, method, path, { headers: STRANGER })).status, 401, path);
+    assert.is((await ask(gateway.url, method, path)).status, 501, path);
+    assert.is((await ask(gateway.url, method, path, { headers: STRANGER })).status, 401, path);
   }
   for (const path of ['/webdrivers', '/v1/certificatesx']) {
-    assert.is((await ask(door.url, 'GET', path)).status, 404, path);
+    assert.is((await ask(gateway.url, 'GET', path)).status, 404, path);
   }
 });
 
 test('the address of a WebSocket, asked over plain HTTP, is 426 with Upgrade', async () => {
-  await using door = await openDoor();
+  await using gateway = await openGateway();
   for (const path of ['/connect?signingKey=x', '/connect', '/view?token=x', '/?apiKey=x']) {
-    const answer = await ask(door.url, 'GET', path, { headers: STRANGER });
+    const answer = await ask(gateway.url, 'GET', path, { headers: STRANGER });
     const sentence = 'This is the address of a WebSocket; open it as ws or wss.';
     assertBody(answer, 'Upgrade Required', sentence);
     assert.is(answer.status, 426);
     assert.is(answer.headers['upgrade'], 'websocket', path);
     assert.match(String(answer.headers['connection']), /upgrade/i);
   }
-  assert.is((await ask(door.url, 'GET', '/', { headers: STRANGER })).status, 404);
-  assert.is((await ask(door.url, 'POST', '/connect', { headers: STRANGER })).status, 404);
+  assert.is((await ask(gateway.url, 'GET', '/', { headers: STRANGER })).status, 404);
+  assert.is((await ask(gateway.url, 'POST', '/connect', { headers: STRANGER })).status, 404);
 });
 
 test.run();

@@ -1,17 +1,17 @@
-/** Answers of a runner's door hold a tenant's titles and addresses: the gateway bounds them. */
+/** Session server answers contain titles and URLs of pages: the gateway limits their size. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { askDoor } from '../../../gateway/sessions/runner-client.ts';
+import { askSessionServer } from '../../../gateway/sessions/runner-client.ts';
 import { faultOf } from '../../support/fault.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/sessions/runner-answers');
 const MIB = 1 << 20;
 
-/** Asks a door that answers with a list of one address of that size. */
+/** Asks a session server that answers with a list of one URL of that size. */
 async function asked(bytes: number): Promise<unknown> {
   await using dir = tempDirectory();
   await using opened = new AsyncDisposableStack();
@@ -25,7 +25,7 @@ async function asked(bytes: number): Promise<unknown> {
   await once(server, 'listening');
   const place = { address: `unix:${path}`, signingKey: 'key' };
   const { signal } = new AbortController();
-  return await askDoor(place, { method: 'GET', path: '/json/list', signal });
+  return await askSessionServer(place, { method: 'GET', path: '/json/list', signal });
 }
 
 test('an answer of some MiB passes', async () => {

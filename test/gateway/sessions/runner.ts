@@ -46,7 +46,7 @@ function known(call: Call) {
 }
 
 /** Opens a gateway on a free port; every message goes through its bytes, as between processes. */
-export async function openDoor(
+export async function openGateway(
   some: Some = {},
   resolve?: Resolve,
   more: Pick<GatewayParts, 'times' | 'connectionsMax'> = {},

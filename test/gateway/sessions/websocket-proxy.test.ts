@@ -22,10 +22,10 @@ const UPGRADE =
   `sec-websocket-version: 13\r\nsec-websocket-key: ${KEY}\r\n`;
 
 type Scene = {
-  /** Where the session is said to be; the scene's own door unless told. */
+  /** Address that core returns for the session; by default the scene's own session server. */
   locate?: (place: Place, signal: AbortSignal) => Promise<Place>;
   handOver?: HandOver;
-  /** The door listens on a port in place of a socket file. */
+  /** The session server listens on a port instead of a socket file. */
   isFar?: boolean;
 };
 
@@ -95,7 +95,7 @@ async function said(port: number, bytes: string): Promise<string> {
   return text;
 }
 
-test('what is asked is replayed with the key of the door, and no more than is needed', async () => {
+test('the upgrade is replayed with the server token and the required headers only', async () => {
   for (const isFar of [false, true]) {
     await using scene = await open({ isFar });
     const client = new WebSocket(`${scene.url}/connect?signingKey=theirs`, ['chat'], {
@@ -184,7 +184,7 @@ test('what is no upgrade of ours is refused once, with the body of the table', a
   assert.match(await said(scene.port, `GET / HTTP/1.1\r\n${plain}\r\n`), /200 OK[\s\S]*plain/);
 });
 
-test('a door that does not open is a 502, and names nothing of the machine', async () => {
+test('an unreachable session server is a 502 that names nothing of the machine', async () => {
   for (const address of ['unix:/nonexistent/door.sock', '127.0.0.1:1']) {
     await using scene = await open({ locate: async (place) => ({ ...place, address }) });
     const text = await said(scene.port, `GET /?signingKey=k HTTP/1.1\r\n${UPGRADE}\r\n`);

@@ -62,7 +62,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
       { own: 'not-run', open: 'elsewhere' },
     ]),
   ),
-  // its runner has no door here
+  // its runner has no session server here
   ...Object.fromEntries(['', '/connect'].flatMap(discoveryRows)),
 
   'GET /v1/projects': { own: 200 },

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { UnresolvedName } from '../../../gateway/webhooks/ssrf-guard.ts';
-import { ask, assertBody, json, openDoor } from '../sessions/runner.ts';
+import { ask, assertBody, json, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/webhooks/endpoint-check');
 const MESSAGE = '`endpoint` must be a public https URL: it names a host that is not public.';
@@ -33,7 +33,7 @@ async function openRegistry() {
     registered.push(endpoint);
     return { webhook };
   };
-  const door = await openDoor(
+  const gateway = await openGateway(
     { webhooks: { createWebhook: register, updateWebhook: register } },
     async (name) => {
       resolved.push(name);
@@ -42,7 +42,7 @@ async function openRegistry() {
       return addresses;
     },
   );
-  return { door, registered, resolved };
+  return { gateway, registered, resolved };
 }
 
 const WAYS = [
@@ -51,11 +51,11 @@ const WAYS = [
 ] as const;
 
 test('a name with a blocked answer is refused before core is asked', async () => {
-  const { door, registered } = await openRegistry();
-  await using _ = door;
+  const { gateway, registered } = await openRegistry();
+  await using _ = gateway;
   for (const [method, path] of WAYS) {
     for (const host of ['private.example', 'mixed.example', 'mapped.example:8443']) {
-      const answer = await ask(door.url, method, path, json({ endpoint: `https://${host}/x` }));
+      const answer = await ask(gateway.url, method, path, json({ endpoint: `https://${host}/x` }));
       assert.is(answer.status, 400, host);
       assertBody(answer, 'Bad Request', MESSAGE);
     }
@@ -64,8 +64,8 @@ test('a name with a blocked answer is refused before core is asked', async () =>
 });
 
 test('a public name, an unresolved one, and what the text decides go to core', async () => {
-  const { door, registered, resolved } = await openRegistry();
-  await using _ = door;
+  const { gateway, registered, resolved } = await openRegistry();
+  await using _ = gateway;
   const endpoints = [
     'https://public.example/',
     'https://later.example/',
@@ -75,25 +75,25 @@ test('a public name, an unresolved one, and what the text decides go to core', a
   ];
   for (const [method, path, status] of WAYS) {
     for (const endpoint of endpoints) {
-      const answer = await ask(door.url, method, path, json({ endpoint }));
+      const answer = await ask(gateway.url, method, path, json({ endpoint }));
       assert.is(answer.status, status, endpoint);
     }
   }
   assert.equal(registered, [...endpoints, ...endpoints]);
   const names = ['public.example', 'later.example'];
   assert.equal(resolved, [...names, ...names]);
-  await ask(door.url, 'PATCH', '/v1/webhooks/w', json({ eventTypes: ['x'] }));
+  await ask(gateway.url, 'PATCH', '/v1/webhooks/w', json({ eventTypes: ['x'] }));
   assert.is(registered.at(-1), undefined);
   assert.is(resolved.length, 4);
 });
 
 test('nothing is resolved for a stranger', async () => {
-  const { door, registered, resolved } = await openRegistry();
-  await using _ = door;
+  const { gateway, registered, resolved } = await openRegistry();
+  await using _ = gateway;
   for (const key of ['svc_not-a-key-of-anybody', '']) {
     const { headers, body } = json({ endpoint: 'https://private.example/' });
     const stranger = { headers: { ...headers, 'x-svc-api-key': key }, body };
-    assert.is((await ask(door.url, 'POST', '/v1/webhooks', stranger)).status, 401);
+    assert.is((await ask(gateway.url, 'POST', '/v1/webhooks', stranger)).status, 401);
   }
   assert.equal([registered, resolved], [[], []]);
 });

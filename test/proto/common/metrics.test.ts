@@ -1,11 +1,11 @@
-/** Metrics: silent when off, one text of several processes when on, and a door of their own. */
+/** Metrics: silent when off, one text of several processes when on, and a server of their own. */
 import { get } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { NO_METRICS, openMetrics, textOf } from '../../../proto/common/metrics.ts';
-import { openMetricsDoor } from '../../../proto/common/metrics-server.ts';
+import { openMetricsServer } from '../../../proto/common/metrics-server.ts';
 import { readSetting } from '../../../proto/common/settings/read.ts';
 
 const test = suite('proto/common/metrics');
@@ -34,25 +34,25 @@ test('a label that its family does not have is refused', async () => {
   assert.throws(() => metrics.add(WORK, { project: 'a' }), /project/);
 });
 
-test('the door answers GET /metrics, nothing else, and tells no error', async () => {
+test('the metrics server answers GET /metrics only, and reveals no error', async () => {
   let isBroken = false;
   const metrics = await openMetrics('one');
   const read = async () => {
     if (isBroken) throw new Error('a secret path');
     return [await metrics.samples()];
   };
-  await using door = await openMetricsDoor({ listen, read, log });
-  const answer = await fetch(door.url);
+  await using server = await openMetricsServer({ listen, read, log });
+  const answer = await fetch(server.url);
   assert.is(answer.status, 200);
   assert.match(String(answer.headers.get('content-type')), /^text\/plain; version=0\.0\.4/);
   assert.match(await answer.text(), 'tabern_process_cpu_seconds{role="one"}');
-  assert.is((await fetch(new URL('/', door.url))).status, 404);
-  assert.is((await fetch(door.url, { method: 'POST' })).status, 404);
+  assert.is((await fetch(new URL('/', server.url))).status, 404);
+  assert.is((await fetch(server.url, { method: 'POST' })).status, 404);
   const refused = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' };
   for (const [name, value] of Object.entries(refused)) {
-    assert.is((await fetch(door.url, { headers: { [name]: value } })).status, 403, name);
+    assert.is((await fetch(server.url, { headers: { [name]: value } })).status, 403, name);
   }
-  const { port } = new URL(door.url);
+  const { port } = new URL(server.url);
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   const headers = { host: `evil.test:${port}` };
   get({ host: '127.0.0.1', port, path: '/metrics', headers }, (page) => {
@@ -61,7 +61,7 @@ test('the door answers GET /metrics, nothing else, and tells no error', async ()
   });
   assert.is(await promise, 403, 'a name that leads here is no name of this machine');
   isBroken = true;
-  const broken = await fetch(door.url);
+  const broken = await fetch(server.url);
   assert.is(broken.status, 500);
   assert.not.match(await broken.text(), 'secret');
 });

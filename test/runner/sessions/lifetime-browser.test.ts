@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
-import { askDoor } from '../../../gateway/sessions/runner-client.ts';
+import { askSessionServer } from '../../../gateway/sessions/runner-client.ts';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { runSession } from '../../../runner/sessions/run-session.ts';
@@ -182,7 +182,7 @@ test('the server tells the open pages, and which of them is the active one', asy
   const client = await scene.connect();
   const place = { address: `unix:${scene.socketPath}`, signingKey: 'key' };
   const signal = AbortSignal.timeout(30_000);
-  const ask = () => askDoor(place, { method: 'GET', path: '/targets', signal });
+  const ask = () => askSessionServer(place, { method: 'GET', path: '/targets', signal });
   assert.is(((await ask()) as Target[]).length, 1);
   const params = { url: 'data:text/html,<title>second</title>' };
   client.send(JSON.stringify({ id: 2, method: 'Target.createTarget', params }));
@@ -199,7 +199,7 @@ test('the server tells the open pages, and which of them is the active one', asy
     ],
   );
   const wrong = { ...place, signingKey: 'other' };
-  const fault = await faultOf(askDoor(wrong, { method: 'GET', path: '/targets', signal }));
+  const fault = await faultOf(askSessionServer(wrong, { method: 'GET', path: '/targets', signal }));
   assert.is(fault.reason, 'SESSION_ENDED');
 });
 

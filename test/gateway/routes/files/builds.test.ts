@@ -9,9 +9,9 @@ const test = suite('gateway/routes/files/builds');
 const METADATA = JSON.stringify({ entrypoint: './index.ts', archiveBlobId: 'not-yours' });
 
 test('metadata and archive in either order make a build', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
-  const first = await send(door.url, [
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
+  const first = await send(gateway.url, [
     ['metadata', METADATA],
     ['archive', archive(200_000)],
   ]);
@@ -27,7 +27,7 @@ test('metadata and archive in either order make a build', async () => {
     expiresAt: '2026-05-03T12:53:37.151Z',
     builtFunctions: [],
   });
-  const second = await send(door.url, [
+  const second = await send(gateway.url, [
     ['archive', archive(300_000)],
     ['metadata', METADATA],
   ]);
@@ -41,10 +41,10 @@ test('metadata and archive in either order make a build', async () => {
 });
 
 test('metadata may come as a file part', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
   const metadata = new Blob([METADATA], { type: 'application/json' });
-  const answer = await send(door.url, [
+  const answer = await send(gateway.url, [
     ['archive', archive(10)],
     ['metadata', metadata],
   ]);
@@ -124,10 +124,10 @@ const WRONG: [string, [string, string | Blob][], string][] = [
 ];
 
 test('a wrong form is a 400 that names the part, and leaves neither blob nor build', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
   for (const [name, parts, message] of WRONG) {
-    const answer = await send(door.url, parts);
+    const answer = await send(gateway.url, parts);
     assert.equal(answer.json, { statusCode: 400, error: 'Bad Request', message }, name);
   }
   assert.is(kept.blobs.length, 0);
@@ -135,8 +135,8 @@ test('a wrong form is a 400 that names the part, and leaves neither blob nor bui
 });
 
 test('a body that is not a form is refused', async () => {
-  const { door } = await openKeeping();
-  await using _ = door;
+  const { gateway } = await openKeeping();
+  await using _ = gateway;
   const cases: [string, string, number][] = [
     ['application/json', '{}', 415],
     ['multipart/form-data', '', 415],
@@ -148,7 +148,7 @@ test('a body that is not a form is refused', async () => {
     ['multipart/form-data; boundary=b', part('archive').slice(0, 30), 400],
   ];
   for (const [type, body, status] of cases) {
-    const answer = await ask(door.url, 'POST', BUILDS_PATH, {
+    const answer = await ask(gateway.url, 'POST', BUILDS_PATH, {
       headers: { 'content-type': type },
       body,
     });
@@ -157,20 +157,20 @@ test('a body that is not a form is refused', async () => {
 });
 
 test('a wrong key is a 401', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
   const parts: [string, string | Blob][] = [
     ['metadata', METADATA],
     ['archive', archive(2_000_000)],
   ];
-  assert.is((await send(door.url, parts, 'svc_another-key-of-nobody')).status, 401);
+  assert.is((await send(gateway.url, parts, 'svc_another-key-of-nobody')).status, 401);
   assert.is(kept.blobs.length, 0);
 });
 
 test('an upload that is cut off leaves nothing', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
-  const { hostname, port } = new URL(door.url);
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
+  const { hostname, port } = new URL(gateway.url);
   const socket = connect(Number(port), hostname);
   await new Promise<void>((resolve) => socket.write(unended(hostname), () => resolve()));
   await new Promise<void>((resolve) => {

@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPromise } from 'yauzl';
 import { tempDirectory } from '../../../support/temp.ts';
-import { ask, KEY, openDoor } from '../../sessions/runner.ts';
+import { ask, KEY, openGateway } from '../../sessions/runner.ts';
 import { AT, downloadsOf, SESSION, type Stored } from './files.ts';
 
 const test = suite('gateway/routes/files/downloads');
@@ -45,9 +45,9 @@ async function entriesOf(zip: Buffer): Promise<[string, string][]> {
 const hash = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 test('Accept decides between what is known of a download and its bytes', async () => {
-  await using door = await openDoor(downloadsOf([file('d', 'a "b" 漢.txt', 'hello')]));
+  await using gateway = await openGateway(downloadsOf([file('d', 'a "b" 漢.txt', 'hello')]));
   for (const accept of [undefined, '*/*', 'application/json', 'text/html']) {
-    const { status, headers, bytes } = await get(door.url, '/v1/downloads/d', accept);
+    const { status, headers, bytes } = await get(gateway.url, '/v1/downloads/d', accept);
     assert.is(status, 200);
     assert.match(headers.get('content-type') ?? '', 'application/json');
     assert.equal(JSON.parse(bytes.toString()), {
@@ -61,7 +61,7 @@ test('Accept decides between what is known of a download and its bytes', async (
     });
   }
   const { status, headers, bytes } = await get(
-    door.url,
+    gateway.url,
     '/v1/downloads/d',
     'application/octet-stream, */*;q=0.1',
   );
@@ -73,13 +73,13 @@ test('Accept decides between what is known of a download and its bytes', async (
     headers.get('content-disposition'),
     `attachment; filename="a \\"b\\" ?.txt"; filename*=UTF-8''a%20%22b%22%20%E6%BC%A2.txt`,
   );
-  const missing = await get(door.url, '/v1/downloads/x', 'application/octet-stream');
+  const missing = await get(gateway.url, '/v1/downloads/x', 'application/octet-stream');
   assert.is(missing.status, 404);
 });
 
 test('a session without downloads is a zip of 22 bytes', async () => {
-  await using door = await openDoor(downloadsOf([]));
-  const { status, headers, bytes } = await get(door.url, DOWNLOADS, 'application/zip');
+  await using gateway = await openGateway(downloadsOf([]));
+  const { status, headers, bytes } = await get(gateway.url, DOWNLOADS, 'application/zip');
   assert.is(status, 200);
   assert.is(headers.get('content-type'), 'application/zip');
   assert.is(headers.get('content-length'), '22');
@@ -93,10 +93,10 @@ test('the zip has every file once, with the time before its ending', async () =>
   const large = Buffer.alloc(3_000_000, 'large');
   const files = [file('1', 'a.txt', 'one'), file('2', 'a.txt', 'two'), file('3', 'tar.gz', large)];
   const many = Array.from({ length: 150 }, (_, n) => file(`m${n}`, `m${n}`, `text ${n}`));
-  await using door = await openDoor(
+  await using gateway = await openGateway(
     downloadsOf([...files, file('4', 'empty', ''), file('5', 'C:x.txt', 'drive'), ...many]),
   );
-  const { headers, bytes } = await get(door.url, DOWNLOADS);
+  const { headers, bytes } = await get(gateway.url, DOWNLOADS);
   assert.is(headers.get('content-length'), String(bytes.length));
   const found = await entriesOf(bytes);
   const ms = AT.getTime();
@@ -111,9 +111,9 @@ test('the zip has every file once, with the time before its ending', async () =>
   assert.equal(found.at(-1), [`m149-${ms}`, hash('text 149')]);
 });
 
-test('a zip whose file cannot be read is cut off, and the door lives on', async () => {
+test('a zip whose file cannot be read is cut off, and the gateway continues', async () => {
   const handlers = downloadsOf([file('1', 'a', 'text')]);
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     ...handlers,
     blobs: {
       async *readBlob() {
@@ -122,26 +122,26 @@ test('a zip whose file cannot be read is cut off, and the door lives on', async 
       },
     },
   });
-  const failed = await get(door.url, DOWNLOADS).then(
+  const failed = await get(gateway.url, DOWNLOADS).then(
     () => false,
     () => true,
   );
   assert.is(failed, true);
-  assert.is((await ask(door.url, 'GET', '/healthz')).status, 200);
+  assert.is((await ask(gateway.url, 'GET', '/healthz')).status, 200);
 });
 
 test('an unknown session is a 404, and a wrong method a 405', async () => {
-  await using door = await openDoor(downloadsOf([]));
+  await using gateway = await openGateway(downloadsOf([]));
   const other = DOWNLOADS.replace(/1$/, '2').replace('0001/', '0002/');
-  assert.is((await get(door.url, other)).status, 404);
-  const { status, headers } = await ask(door.url, 'PUT', DOWNLOADS);
+  assert.is((await get(gateway.url, other)).status, 404);
+  const { status, headers } = await ask(gateway.url, 'PUT', DOWNLOADS);
   assert.is(status, 405);
   assert.match(String(headers['allow']), /DELETE.*GET/);
 });
 
 test('filters are read strictly, times with an unencoded plus too', async () => {
   const asked: (Date | undefined)[] = [];
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     downloads: {
       async listDownloads({ createdAfter, limit = 0, offset = 0 }) {
         asked.push(createdAfter);
@@ -150,7 +150,7 @@ test('filters are read strictly, times with an unencoded plus too', async () => 
     },
   });
   const list = async (query: string) => {
-    const { status, json } = await ask(door.url, 'GET', `/v1/downloads?sessionId=x&${query}`);
+    const { status, json } = await ask(gateway.url, 'GET', `/v1/downloads?sessionId=x&${query}`);
     return [status, (json as { message?: string }).message];
   };
   for (const time of ['2026-05-03T12:53:37.151Z', '2026-05-03T14:53:37.151+02:00']) {

@@ -106,7 +106,7 @@ export function extensionsOf(refuse?: Fault) {
 
 type Who = { metadata: Readonly<Record<string, string>> };
 
-/** A runner's door that keeps what is put into it, or answers as `refuse` says. */
+/** A session server that stores uploads, or answers with `refuse`. */
 export async function openRunner(refuse?: (request: IncomingMessage) => number | undefined) {
   const dir = tempDirectory();
   const path = join(dir.path, 'door.sock');

@@ -38,14 +38,14 @@ const WORST: [string, () => Buffer][] = [
 
 for (const [what, worst] of WORST) {
   test(`${what}: a form of ${UPLOAD_MAX_BYTES} bytes costs little CPU time`, async () => {
-    const { door } = await openKeeping();
-    await using _ = door;
+    const { gateway } = await openKeeping();
+    await using _ = gateway;
     const body = worst();
     assert.ok(body.length <= UPLOAD_MAX_BYTES);
     const type = `multipart/form-data; boundary=${BOUNDARY}`;
     const headers = { 'x-bb-api-key': KEY, 'content-type': type };
     const before = process.cpuUsage();
-    const answer = await fetch(door.url + BUILDS_PATH, { method: 'POST', headers, body });
+    const answer = await fetch(gateway.url + BUILDS_PATH, { method: 'POST', headers, body });
     await answer.arrayBuffer();
     const { user, system } = process.cpuUsage(before);
     const ms = (user + system) / 1_000;

@@ -10,11 +10,11 @@ const test = suite('gateway/routes/files/upload-limits');
 const METADATA = JSON.stringify({ entrypoint: './index.ts' });
 
 test('an archive above 25 MB is a 413, whether its size is told or not', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
-  const told = await send(door.url, [['archive', archive(26 * 1024 * 1024)]]);
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
+  const told = await send(gateway.url, [['archive', archive(26 * 1024 * 1024)]]);
   assert.is(told.status, 413);
-  const streamed = await fetch(door.url + BUILDS_PATH, {
+  const streamed = await fetch(gateway.url + BUILDS_PATH, {
     method: 'POST',
     headers: { 'x-svc-api-key': KEY, 'content-type': 'multipart/form-data; boundary=b' },
     body: new Blob([
@@ -35,14 +35,14 @@ test('an archive above 25 MB is a 413, whether its size is told or not', async (
 });
 
 test('parts that nobody asked for count towards the size', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
   const other = '--b\r\ncontent-disposition: form-data; name="other"; filename="a"\r\n\r\n';
   async function* endless() {
     yield Buffer.from(other);
     for (let megabytes = 0; megabytes < 200; megabytes += 1) yield new Uint8Array(1_000_000);
   }
-  const answer = await fetch(door.url + BUILDS_PATH, {
+  const answer = await fetch(gateway.url + BUILDS_PATH, {
     method: 'POST',
     headers: { 'x-svc-api-key': KEY, 'content-type': 'multipart/form-data; boundary=b' },
     body: ReadableStream.from(endless()),
@@ -53,9 +53,9 @@ test('parts that nobody asked for count towards the size', async () => {
 });
 
 test('one key has 8 uploads at once, and places again when they end', async () => {
-  const { door, kept } = await openKeeping();
-  await using _ = door;
-  const { hostname, port } = new URL(door.url);
+  const { gateway, kept } = await openKeeping();
+  await using _ = gateway;
+  const { hostname, port } = new URL(gateway.url);
   const parts: [string, string | Blob][] = [
     ['metadata', METADATA],
     ['archive', archive(10)],
@@ -63,7 +63,7 @@ test('one key has 8 uploads at once, and places again when they end', async () =
   const sockets = Array.from({ length: 8 }, () => connect(Number(port), hostname));
   for (const socket of sockets) socket.write(unended(hostname));
   const refused = await until(async () => {
-    const answer = await fetch(door.url + BUILDS_PATH, uploadOf('none'));
+    const answer = await fetch(gateway.url + BUILDS_PATH, uploadOf('none'));
     return answer.status === 429 && answer;
   });
   assert.is(refused.headers.get('retry-after'), '5');
@@ -73,7 +73,7 @@ test('one key has 8 uploads at once, and places again when they end', async () =
   assert.is(((await refused.json()) as Error).message, 'Max concurrent uploads (8) reached.');
   for (const socket of sockets) socket.destroy();
   await until(() => kept.cut.length === 8);
-  assert.is((await send(door.url, parts)).status, 202);
+  assert.is((await send(gateway.url, parts)).status, 202);
 });
 
 /** A form that is refused by its content, when it has a place at all. */

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { FILE_MAX_BYTES } from '../../../../gateway/config.ts';
 import { Fault, invalidField, notFound } from '../../../../proto/rpc/errors.ts';
 import { until } from '../../../support/poll.ts';
-import { type Answer, ask, KEY, openDoor } from '../../sessions/runner.ts';
+import { type Answer, ask, KEY, openGateway } from '../../sessions/runner.ts';
 import { extensionsOf, openRunner, SESSION, sessionOf } from './files.ts';
 
 const test = suite('gateway/routes/files/uploads');
@@ -29,7 +29,7 @@ const send = (url: string, path: string, body: Buffer): Promise<Answer> =>
 
 /** A core whose session is at this runner. */
 function sessionAt(address: string, more = {}) {
-  return openDoor({
+  return openGateway({
     sessions: {
       async getSession({ id }) {
         if (id !== SESSION) throw notFound('Session', id);
@@ -47,10 +47,10 @@ function sessionAt(address: string, more = {}) {
 
 test('a file reaches the runner by its name, whole, before the answer', async () => {
   await using runner = await openRunner();
-  await using door = await sessionAt(runner.address);
+  await using gateway = await sessionAt(runner.address);
   const bytes = Buffer.alloc(3_000_000, 'some');
   const form = formOf(['note', undefined, 'x'], ['file', 'ü b.pdf', bytes]);
-  const { status, json } = await send(door.url, UPLOADS, form);
+  const { status, json } = await send(gateway.url, UPLOADS, form);
   assert.equal([status, json], [200, { message: 'File uploaded to /tmp/.uploads/ü b.pdf' }]);
   const [put] = runner.kept;
   assert.is(put?.url, '/uploads/%C3%BC%20b.pdf?signingKey=the-key');
@@ -59,8 +59,8 @@ test('a file reaches the runner by its name, whole, before the answer', async ()
 
 test('an empty file is a file', async () => {
   await using runner = await openRunner();
-  await using door = await sessionAt(runner.address);
-  assert.is((await send(door.url, UPLOADS, formOf(['file', 'a', '']))).status, 200);
+  await using gateway = await sessionAt(runner.address);
+  assert.is((await send(gateway.url, UPLOADS, formOf(['file', 'a', '']))).status, 200);
   assert.is(runner.kept[0]?.bytes.length, 0);
 });
 
@@ -73,12 +73,12 @@ const WRONG: [string, Buffer, string][] = [
 
 test('a wrong form is a 400 and no file', async () => {
   await using runner = await openRunner();
-  await using door = await sessionAt(runner.address);
+  await using gateway = await sessionAt(runner.address);
   for (const [name, form, message] of WRONG) {
-    const { status, json } = await send(door.url, UPLOADS, form);
+    const { status, json } = await send(gateway.url, UPLOADS, form);
     assert.equal([status, (json as { message: string }).message], [400, message], name);
   }
-  assert.is((await send(door.url, UPLOADS, Buffer.from('nothing'))).status, 400);
+  assert.is((await send(gateway.url, UPLOADS, Buffer.from('nothing'))).status, 400);
   assert.equal(runner.kept, []);
 });
 
@@ -91,8 +91,8 @@ test('a session that is not there, ended, or not started gets no file', async ()
     [{ signingKey: undefined }, UPLOADS, 502],
   ];
   for (const [more, path, status] of cases) {
-    await using door = await sessionAt(runner.address, more);
-    assert.is((await send(door.url, path, form)).status, status);
+    await using gateway = await sessionAt(runner.address, more);
+    assert.is((await send(gateway.url, path, form)).status, status);
   }
   assert.equal(runner.kept, []);
 });
@@ -106,21 +106,21 @@ test('what the runner refuses is told, also before it has read the file', async 
     [500, 502],
   ] as const) {
     await using runner = await openRunner(() => said);
-    await using door = await sessionAt(runner.address);
-    const { status: got, json } = await send(door.url, UPLOADS, form);
+    await using gateway = await sessionAt(runner.address);
+    const { status: got, json } = await send(gateway.url, UPLOADS, form);
     assert.equal([got, (json as { message: string }).message], [status, `refused with ${said}`]);
   }
-  await using door = await sessionAt('unix:/nonexistent/door.sock');
-  assert.is((await send(door.url, UPLOADS, formOf(['file', 'a', 'x']))).status, 502);
+  await using gateway = await sessionAt('unix:/nonexistent/door.sock');
+  assert.is((await send(gateway.url, UPLOADS, formOf(['file', 'a', 'x']))).status, 502);
 });
 
 test('a file that breaks off is none for the runner', async () => {
   await using runner = await openRunner();
-  await using door = await sessionAt(runner.address);
+  await using gateway = await sessionAt(runner.address);
   const whole = formOf(['file', 'a', Buffer.alloc(100_000)]);
-  const broken = await send(door.url, UPLOADS, whole.subarray(0, 90_000));
+  const broken = await send(gateway.url, UPLOADS, whole.subarray(0, 90_000));
   assert.is(broken.status, 400);
-  const { hostname, port } = new URL(door.url);
+  const { hostname, port } = new URL(gateway.url);
   const socket = connect(Number(port), hostname);
   const head = [`POST ${UPLOADS} HTTP/1.1`, `host: ${hostname}`, `x-svc-api-key: ${KEY}`];
   const length = [`content-type: ${HEAD['content-type']}`, `content-length: ${whole.length}`];
@@ -134,9 +134,9 @@ test('a file that breaks off is none for the runner', async () => {
 
 test('a body over the limit is a 413 before it is read', async () => {
   await using runner = await openRunner();
-  await using door = await sessionAt(runner.address);
+  await using gateway = await sessionAt(runner.address);
   const headers = { ...HEAD, 'content-length': String(FILE_MAX_BYTES + 1_000_000) };
-  const { status, json } = await ask(door.url, 'POST', UPLOADS, { headers });
+  const { status, json } = await ask(gateway.url, 'POST', UPLOADS, { headers });
   const message = 'The body must not exceed 500 MiB.';
   assert.is(status, 413);
   assert.match((json as { message: string }).message, message.slice(0, 24));
@@ -144,14 +144,14 @@ test('a body over the limit is a 413 before it is read', async () => {
 
 test('an extension is stored under its name', async () => {
   const { handlers, kept } = extensionsOf();
-  await using door = await openDoor(handlers as never);
+  await using gateway = await openGateway(handlers as never);
   const form = formOf(['file', 'my.zip', Buffer.alloc(1_000)]);
-  const { status, json } = await send(door.url, '/v1/extensions', form);
+  const { status, json } = await send(gateway.url, '/v1/extensions', form);
   assert.is(status, 200);
   const { id, fileName, projectId } = json as Record<string, string>;
   assert.equal([id, fileName, projectId], ['e', 'my.zip', 'p']);
   assert.equal(kept, [{ kind: 'EXTENSION', size: 1_000, fileName: 'my.zip' }]);
-  const other = await fetch(`${door.url}/v1/extensions`, {
+  const other = await fetch(`${gateway.url}/v1/extensions`, {
     method: 'POST',
     headers: { ...HEAD, 'x-bb-api-key': `${KEY}-another` },
     body: form as never,
@@ -161,12 +161,12 @@ test('an extension is stored under its name', async () => {
 
 test('an extension that is none is refused as core says; a wrong form keeps nothing', async () => {
   const { handlers } = extensionsOf(invalidField('file', 'is no extension: it is not.'));
-  await using door = await openDoor(handlers as never);
-  const refused = await send(door.url, '/v1/extensions', formOf(['file', 'a.zip', 'x']));
+  await using gateway = await openGateway(handlers as never);
+  const refused = await send(gateway.url, '/v1/extensions', formOf(['file', 'a.zip', 'x']));
   const said = '`file` is no extension: it is not.';
   assert.equal([refused.status, (refused.json as { message: string }).message], [400, said]);
   const keeping = extensionsOf();
-  await using second = await openDoor(keeping.handlers as never);
+  await using second = await openGateway(keeping.handlers as never);
   for (const [name, form] of [...WRONG, ['empty', formOf(['file', 'a', ''])] as const]) {
     assert.is((await send(second.url, '/v1/extensions', form)).status, 400, name);
   }
@@ -176,7 +176,7 @@ test('an extension that is none is refused as core says; a wrong form keeps noth
 test('Stagehand’s start makes a session, or takes one that runs', async () => {
   const made: object[] = [];
   let endedAt: Date | undefined;
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     sessions: {
       async createSession(request) {
         if (request.timeout === 1) throw invalidField('timeout', 'must be 60 to 21600.');
@@ -193,7 +193,7 @@ test('Stagehand’s start makes a session, or takes one that runs', async () => 
     const headers = { 'content-type': 'application/json' };
     const path = '/v1/sessions/start';
     const sent = { headers, body: JSON.stringify(body) };
-    const { status, json } = await ask(door.url, 'POST', path, sent);
+    const { status, json } = await ask(gateway.url, 'POST', path, sent);
     return [status, (json as { message?: string }).message ?? json];
   };
   const data = (sessionId: string) => ({ success: true, data: { sessionId, available: false } });
@@ -224,7 +224,7 @@ test('Stagehand’s start makes a session, or takes one that runs', async () => 
 
 test('uploads of a key are so many at once', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  await using door = await openDoor({
+  await using gateway = await openGateway({
     sessions: {
       async getSession() {
         await promise;
@@ -233,7 +233,7 @@ test('uploads of a key are so many at once', async () => {
     },
   });
   const form = formOf(['file', 'a', 'x']);
-  const all = Array.from({ length: 9 }, () => send(door.url, UPLOADS, form));
+  const all = Array.from({ length: 9 }, () => send(gateway.url, UPLOADS, form));
   const { status: first } = await Promise.race(all); // the others wait in their places
   assert.is(first, 429);
   resolve();

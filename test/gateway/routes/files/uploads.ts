@@ -2,7 +2,7 @@
 
 import type { CreateBuildRequest } from '../../../../proto/gen/tabern/v1/functions.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
-import { KEY, openDoor } from '../../sessions/runner.ts';
+import { KEY, openGateway } from '../../sessions/runner.ts';
 
 export const BUILDS_PATH = '/v1/functions/builds';
 const AT = new Date('2026-05-03T12:53:37.151Z');
@@ -14,7 +14,7 @@ export async function openKeeping() {
     cut: [] as string[],
     builds: [] as CreateBuildRequest[],
   };
-  const door = await openDoor({
+  const gateway = await openGateway({
     blobs: {
       async writeBlob(parts, call) {
         if (call.metadata['x-svc-api-key'] !== KEY) {
@@ -56,7 +56,7 @@ export async function openKeeping() {
       },
     },
   });
-  return { door, kept };
+  return { gateway, kept };
 }
 
 /** One upload with these parts, in this order. */

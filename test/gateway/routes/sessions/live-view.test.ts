@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { LocateSessionRequest } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Call } from '../../../../proto/rpc/local.ts';
-import { ask, openDoor } from '../../sessions/runner.ts';
+import { ask, openGateway } from '../../sessions/runner.ts';
 
 const test = suite('gateway/routes/sessions/live-view');
 
@@ -33,17 +33,17 @@ function openLive() {
     wsUrl: '/connect?signingKey=good',
     pages: [],
   });
-  return openDoor({ sessions: { locateSession, getLiveView } });
+  return openGateway({ sessions: { locateSession, getLiveView } });
 }
 
 test('the page and its files need no key, and anybody may frame them', async () => {
-  await using door = await openLive();
-  const page = await ask(door.url, 'GET', '/live?token=good', { headers: NO_KEY });
+  await using gateway = await openLive();
+  const page = await ask(gateway.url, 'GET', '/live?token=good', { headers: NO_KEY });
   assert.is(page.status, 200);
   const files = [...page.text.matchAll(/(?:src|href)="(live\/[^"]+)"/g)].map((one) => one[1]);
   assert.is(files.length, 2);
   for (const path of ['live?token=good', ...files]) {
-    const { status, headers } = await ask(door.url, 'GET', `/${path}`, { headers: NO_KEY });
+    const { status, headers } = await ask(gateway.url, 'GET', `/${path}`, { headers: NO_KEY });
     assert.is(status, 200, path);
     assert.is(headers['x-frame-options'], undefined);
     assert.match(String(headers['content-security-policy']), /default-src 'none'/);
@@ -56,12 +56,12 @@ test('the page and its files need no key, and anybody may frame them', async () 
 });
 
 test('every file that a script of the page imports is there', async () => {
-  await using door = await openLive();
+  await using gateway = await openLive();
   const seen = new Set<string>();
   const visit = async (name: string): Promise<void> => {
     if (seen.has(name)) return;
     seen.add(name);
-    const file = await ask(door.url, 'GET', `/live/${name}`, { headers: NO_KEY });
+    const file = await ask(gateway.url, 'GET', `/live/${name}`, { headers: NO_KEY });
     assert.is(file.status, 200, name);
     assert.match(String(file.headers['content-type']), /^text\/javascript/);
     const imports = [...file.text.matchAll(/from '\.\/([^']+)'/g)];
@@ -72,13 +72,13 @@ test('every file that a script of the page imports is there', async () => {
 });
 
 test('nothing else is served there, and no other answer has those headers', async () => {
-  await using door = await openLive();
+  await using gateway = await openLive();
   for (const path of ['/live/', '/live/none.js', '/live/..%2fapp.ts', '/live/index.html']) {
-    const { status } = await ask(door.url, 'GET', path, { headers: NO_KEY });
+    const { status } = await ask(gateway.url, 'GET', path, { headers: NO_KEY });
     assert.is(status, 404, path);
   }
-  assert.is((await ask(door.url, 'POST', '/live', { headers: NO_KEY })).status, 405);
-  const { headers } = await ask(door.url, 'GET', '/openapi.json', { headers: NO_KEY });
+  assert.is((await ask(gateway.url, 'POST', '/live', { headers: NO_KEY })).status, 405);
+  const { headers } = await ask(gateway.url, 'GET', '/openapi.json', { headers: NO_KEY });
   assert.is(headers['access-control-allow-origin'], undefined);
 });
 
@@ -90,37 +90,37 @@ const REFUSALS: [token: string, status: number][] = [
 ];
 
 test('a link that is good no more says so, to the page and to people', async () => {
-  await using door = await openLive();
+  await using gateway = await openLive();
   for (const [token, status] of REFUSALS) {
-    const told = await ask(door.url, 'GET', `/live/status?token=${token}`, { headers: NO_KEY });
+    const told = await ask(gateway.url, 'GET', `/live/status?token=${token}`, { headers: NO_KEY });
     assert.is(told.status, status, token);
     assert.is((told.json as { statusCode: number }).statusCode, status);
     assert.is(told.headers['access-control-allow-origin'], '*');
-    const page = await ask(door.url, 'GET', `/live?token=${token}`, { headers: NO_KEY });
+    const page = await ask(gateway.url, 'GET', `/live?token=${token}`, { headers: NO_KEY });
     assert.is(page.status, status);
     assert.match(page.text, /<canvas/, 'the page shows why, and tells the window around it');
     const headers = { ...NO_KEY, accept: 'application/json' };
-    const plain = await ask(door.url, 'GET', `/live?token=${token}`, { headers });
+    const plain = await ask(gateway.url, 'GET', `/live?token=${token}`, { headers });
     assert.is((plain.json as { statusCode: number }).statusCode, status);
   }
-  const good = await ask(door.url, 'GET', '/live/status?token=good', { headers: NO_KEY });
+  const good = await ask(gateway.url, 'GET', '/live/status?token=good', { headers: NO_KEY });
   assert.equal(good.json, { status: 'RUNNING', expiresAt: '1970-01-01T00:00:00.000Z' });
 });
 
 test('the links are absolute; without the runner no tabs are told', async () => {
-  await using door = await openLive();
+  await using gateway = await openLive();
   const id = '0190b0a0-0000-7000-8000-000000000000';
-  const answer = await ask(door.url, 'GET', `/v1/sessions/${id}/debug?expiresIn=60`);
+  const answer = await ask(gateway.url, 'GET', `/v1/sessions/${id}/debug?expiresIn=60`);
   assert.equal(answer.json, {
-    debuggerUrl: `${door.url}/live?token=good`,
-    debuggerFullscreenUrl: `${door.url}/live?token=good&navbar=false`,
-    wsUrl: `${door.url.replace('http', 'ws')}/connect?signingKey=good`,
+    debuggerUrl: `${gateway.url}/live?token=good`,
+    debuggerFullscreenUrl: `${gateway.url}/live?token=good&navbar=false`,
+    wsUrl: `${gateway.url.replace('http', 'ws')}/connect?signingKey=good`,
     pages: [],
   });
-  const wrong = await ask(door.url, 'GET', `/v1/sessions/${id}/debug?expiresIn=soon`);
+  const wrong = await ask(gateway.url, 'GET', `/v1/sessions/${id}/debug?expiresIn=soon`);
   assert.is(wrong.status, 400);
   assert.match(wrong.text, /expiresIn/);
-  const keyless = await ask(door.url, 'GET', `/v1/sessions/${id}/debug`, { headers: NO_KEY });
+  const keyless = await ask(gateway.url, 'GET', `/v1/sessions/${id}/debug`, { headers: NO_KEY });
   assert.is(keyless.status, 401);
 });
 

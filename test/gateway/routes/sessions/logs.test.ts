@@ -10,7 +10,7 @@ import type {
 } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, notFound } from '../../../../proto/rpc/errors.ts';
 import { until } from '../../../support/poll.ts';
-import { ask, KEY, openDoor } from '../../sessions/runner.ts';
+import { ask, KEY, openGateway } from '../../sessions/runner.ts';
 
 const test = suite('gateway/routes/sessions/logs');
 const ID = '018f0000-0000-7000-8000-000000000000';
@@ -50,8 +50,8 @@ test('the pages of a log are one array, each entry as the contract has it', asyn
   const response = { timestamp: 7, result: { deep: [1, { a: null }] }, rawBody: '{"é":1}' };
   const full = entry('Page.navigate', { response, frameId: 'F', loaderId: 'L', pageId: 2 });
   const { sessions, asked } = pagesOf([[full], [], [entry('Page.a'), entry('Page.b')]]);
-  await using door = await openDoor({ sessions });
-  const { status, headers, json } = await ask(door.url, 'GET', PATH);
+  await using gateway = await openGateway({ sessions });
+  const { status, headers, json } = await ask(gateway.url, 'GET', PATH);
   assert.is(status, 200);
   assert.is(headers['content-type'], 'application/json; charset=utf-8');
   assert.equal(asked, [undefined, 1, 2]);
@@ -75,8 +75,8 @@ test('the pages of a log are one array, each entry as the contract has it', asyn
 
 test('a log without entries is an empty array', async () => {
   const { sessions } = pagesOf([[], []]);
-  await using door = await openDoor({ sessions });
-  assert.equal((await ask(door.url, 'GET', PATH)).json, []);
+  await using gateway = await openGateway({ sessions });
+  assert.equal((await ask(gateway.url, 'GET', PATH)).json, []);
 });
 
 test('what core refuses is told as always, and so is a parameter that is none', async () => {
@@ -85,13 +85,13 @@ test('what core refuses is told as always, and so is a parameter that is none', 
       throw notFound('Session', ID);
     },
   };
-  await using door = await openDoor({ sessions });
-  const missing = await ask(door.url, 'GET', PATH);
+  await using gateway = await openGateway({ sessions });
+  const missing = await ask(gateway.url, 'GET', PATH);
   const body = { statusCode: 404, error: 'Not Found', message: 'Session not found.' };
   assert.equal(missing.json, body);
-  assert.is((await ask(door.url, 'GET', `${PATH}?x=1`)).status, 400);
-  assert.is((await ask(door.url, 'GET', `${PATH}?from=x`)).status, 400);
-  assert.is((await fetch(door.url + PATH)).status, 401);
+  assert.is((await ask(gateway.url, 'GET', `${PATH}?x=1`)).status, 400);
+  assert.is((await ask(gateway.url, 'GET', `${PATH}?from=x`)).status, 400);
+  assert.is((await fetch(gateway.url + PATH)).status, 401);
 });
 
 test('a log that breaks off does not look whole', async () => {
@@ -103,9 +103,9 @@ test('a log that breaks off does not look whole', async () => {
       throw new Fault('CORE_UNAVAILABLE', 'core is not there');
     },
   };
-  await using door = await openDoor({ sessions });
+  await using gateway = await openGateway({ sessions });
   const headers = { 'x-svc-api-key': KEY };
-  const answer = await fetch(door.url + PATH, { headers });
+  const answer = await fetch(gateway.url + PATH, { headers });
   assert.is(answer.status, 200);
   assert.match(await answer.text().catch(String), /terminated/);
 });
@@ -115,8 +115,8 @@ test('it is read no faster than the client reads, and no more once the client le
     request: { timestamp: 1, params: {}, rawBody: 'x'.repeat(1 << 20) },
   });
   const { sessions, asked } = pagesOf(Array.from({ length: 500 }, () => [big]));
-  await using door = await openDoor({ sessions });
-  const request = get(door.url + PATH, { headers: { 'x-svc-api-key': KEY } });
+  await using gateway = await openGateway({ sessions });
+  const request = get(gateway.url + PATH, { headers: { 'x-svc-api-key': KEY } });
   const [answer] = (await once(request, 'response')) as [NodeJS.ReadableStream];
   answer.pause();
   let seen = -1;
@@ -129,7 +129,7 @@ test('it is read no faster than the client reads, and no more once the client le
   request.destroy();
   await once(request, 'close');
   const before = asked.length;
-  assert.is((await ask(door.url, 'GET', `${PATH}?from=499`)).status, 200);
+  assert.is((await ask(gateway.url, 'GET', `${PATH}?from=499`)).status, 200);
   assert.ok(asked.length <= before + 2);
 });
 

@@ -3,7 +3,7 @@ import type { CreateContextRequest } from '../../../../proto/gen/tabern/v1/conte
 import type { InvokeFunctionRequest } from '../../../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { ListSessionsRequest } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
 import type { CreateWebhookRequest } from '../../../../proto/gen/tabern/v1/webhooks.pb.ts';
-import { openDoor } from '../../sessions/runner.ts';
+import { openGateway } from '../../sessions/runner.ts';
 
 const AT = new Date('2026-05-03T12:53:37.151Z');
 /** As accepted: nothing optional is there. */
@@ -33,7 +33,7 @@ export async function openRecording() {
     webhooks: CreateWebhookRequest[];
     paths: unknown[];
   } = { contexts: [], invocations: [], sessions: [], webhooks: [], paths: [] };
-  const door = await openDoor({
+  const gateway = await openGateway({
     contexts: {
       async createContext(request) {
         seen.contexts.push(request);
@@ -105,5 +105,5 @@ export async function openRecording() {
       },
     },
   });
-  return { door, seen };
+  return { gateway, seen };
 }
