@@ -6,7 +6,7 @@
 import type { Log } from '../../proto/common/log.ts';
 import { idRanges } from '../common/ids.ts';
 import { periodically } from '../common/periodically.ts';
-import type { Parts } from '../services.ts';
+import type { CoreDeps } from '../services.ts';
 import { skipBacklogs } from './backlogs.ts';
 import { type KeptDays, type Retention, retentionTable } from './retention-table.ts';
 
@@ -25,7 +25,7 @@ type Options = {
 /** Runs once a minute until it is disposed of. */
 export function startRetention(
   kept: KeptDays,
-  parts: Options & Pick<Parts, 'store' | 'files'>,
+  parts: Options & Pick<CoreDeps, 'store' | 'files'>,
 ): AsyncDisposable {
   const { log } = parts;
   const table = retentionTable(kept, parts);
