@@ -94,6 +94,21 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
     `const long = (x: number): void => {\n${'  x;\n'.repeat(49)}};`,
     'long has 51 lines',
   ],
+  [
+    'core/a.ts',
+    '/** Source: proto/spec/a.md 2. */',
+    'core/a.ts: cites proto/spec/a.md, which does not exist',
+  ],
+  [
+    'gateway/README.md',
+    'see core/x.ts',
+    'gateway/README.md: cites core/x.ts, which does not exist',
+  ],
+  [
+    'proto/a.proto',
+    '// See gateway/a.md.',
+    'proto/a.proto: cites gateway/a.md, which does not exist',
+  ],
 ];
 
 /** What looks like a violation and is none. */
@@ -125,6 +140,11 @@ const INNOCENT: [path: string, text: string][] = [
   ['core/a.ts', `// ${'x'.repeat(97)}`],
   ['core/a.ts', functionOf(50)],
   ['core/a.ts', `function outer() {\n${indented(functionOf(40))}\n${indented(functionOf(40))}\n}`],
+  [
+    'core/a.ts',
+    "// core/a.ts, proto/gen/x.ts, core/*.ts, example.com/core/y.ts\nread('core/z.ts');",
+  ],
+  ['core/jail/README.md', 'a/core/x.ts, core/<noun>.ts'],
 ];
 
 const layers = suite('layers');

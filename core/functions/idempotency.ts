@@ -1,7 +1,7 @@
 /**
  * Idempotency keys: a client that did not hear an answer asks again with the same key, and gets
  * what its first request made. Kept in the operation that accepts;
- * core/maintenance/work-retention.ts removes old ones.
+ * core/maintenance/retention-table.ts removes old ones.
  */
 import { createHash } from 'node:crypto';
 import { invalidField } from '../../proto/rpc/errors.ts';

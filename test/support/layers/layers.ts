@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { circlesOf } from './circles.ts';
+import { brokenCitations, rootTexts } from './citations.ts';
 import { codeOf, functionsOf, hasComputedImport, importsOf } from './source.ts';
 import { MAY_READ_WALL_CLOCK, wallClockIn } from './wall-clock.ts';
 
@@ -110,6 +111,7 @@ type Source = { path: string; text: string };
  */
 export function brokenRules(root: string): string[] {
   const files = ROOTS.flatMap((folder) => sourcesOf(root, folder));
+  const documents = ROOTS.flatMap((folder) => sourcesOf(root, folder, /\.(?:md|proto)$/));
   const ofEach = files.flatMap((file) => [
     ...arrows(file),
     ...packages(file),
@@ -124,6 +126,7 @@ export function brokenRules(root: string): string[] {
     ...circles(files),
     ...folderCircles(files),
     ...ROOTS.flatMap((folder) => crowds(root, folder)),
+    ...[...files, ...documents, ...rootTexts(root)].flatMap((file) => brokenCitations(root, file)),
   ];
 }
 
@@ -271,12 +274,12 @@ function deepest<T>(table: Record<string, T>, path: string): T | undefined {
 }
 
 /** Our own sources: what is generated, installed or a fixture project of a user is not. */
-function sourcesOf(root: string, folder: string): Source[] {
+function sourcesOf(root: string, folder: string, named = /\.[cm]?[jt]s$/): Source[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     if (SKIPPED.includes(path) || entry.name === 'node_modules') return [];
-    if (entry.isDirectory()) return sourcesOf(root, path);
-    if (!/\.[cm]?[jt]s$/.test(path)) return [];
+    if (entry.isDirectory()) return sourcesOf(root, path, named);
+    if (!named.test(path)) return [];
     return [{ path, text: readFileSync(join(root, path), 'utf8') }];
   });
 }

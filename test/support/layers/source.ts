@@ -49,6 +49,12 @@ export function codeOf(text: string): string {
   });
 }
 
+/** The comments of the text, one after the other. */
+export function commentsOf(text: string): string {
+  const tokens: string[] = text.match(TOKENS) ?? [];
+  return tokens.filter((token) => token.startsWith('/')).join('\n');
+}
+
 /**
  * Everything the file names as a module: import, export from, import(), require(), a worker's URL;
  * types too.
