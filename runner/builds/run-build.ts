@@ -2,21 +2,18 @@
  * One leased build -> functions, or a cause. download -> unpack -> install -> bundle -> introspect
  * -> upload -> complete.
  *
- * Guarantee: whatever happens, core is told one outcome, the log says what the author can do, and
- * the build's directory is gone. Nothing of the project runs or is read here: workers read it in
- * jails, and the bundle runs in a function host, as its handlers will.
+ * Guarantees: one outcome is reported until the lease is lost, the log contains what the author can
+ * do, and the build's directory is removed. No file of the project is run or read here: workers
+ * read them in jails, and the bundle runs in a function host, as its handlers will.
  */
 import { join } from 'node:path';
 import type { Env } from '../../proto/common/env.ts';
-import type { Log } from '../../proto/common/log.ts';
-import { steadyClock } from '../../proto/common/steady-clock.ts';
 import { ended, step as inStep } from '../../proto/common/tracing.ts';
 import type { BuildWork, CompleteBuildRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
 import type { Jail } from '../jail/jail.ts';
-import { retried } from '../leases/retry.ts';
+import type { Lease } from '../leases/lease.ts';
 import { openPlace, type Place } from './build-directory.ts';
 import { BuildFailure } from './build-failure.ts';
 import type { Installed, Kept } from './install/cache.ts';
@@ -41,56 +38,52 @@ export type Introspector = {
   >;
 };
 
-export type BuildConfig = {
-  /** Of this runner instance: what is in it does not outlive it. */
-  runDirectory: string;
-  /** The operator's environment: PATH, and what npm is told by npm_config_*. */
-  env: Env;
-};
-
 export type BuildDeps = {
-  clients: Clients;
-  /** Carries the runner's token. */
-  call: CallOptions;
+  runner: RunnerContext;
   hosts: Introspector;
   jail: Jail;
   installed: Installed;
-  config: BuildConfig;
-  log: Log;
-  /** Aborts when the lease is lost or the runner stops. */
-  signal: AbortSignal;
+  /** The operator's environment: PATH, and npm's settings as npm_config_*. */
+  env: Env;
 };
 
-type Step = BuildDeps & { work: BuildWork; leaseId: string; place: Place; lines: BuildLog };
+/** One build on its way to its outcome. */
+type Build = {
+  work: BuildWork;
+  lease: Lease;
+  deps: BuildDeps;
+  lines: BuildLog;
+  /** Aborts at the build's time limit, when the lease is lost, or when the runner stops. */
+  signal: AbortSignal;
+};
+type Step = Build & { place: Place };
 type Outcome = NonNullable<CompleteBuildRequest['outcome']>;
 
 /**
- * Builds, and tells core how it ended. Resolves when nothing of it is left; never rejects for a
- * reason of the build.
+ * Builds, and reports the outcome. Resolves after cleanup and after the outcome was reported (or
+ * the lease was lost). Never rejects for a reason of the build.
  */
-export async function runBuild(work: BuildWork, leaseId: string, deps: BuildDeps): Promise<void> {
-  const { clients, call, log } = deps;
-  const lines = openBuildLog({
-    append: async (first, batch) => {
-      await clients.runners.appendLogs({ leaseId, first, lines: batch }, call);
-    },
-    now: steadyClock(),
-    onError: (error) => log.warn({ err: error, buildId: work.buildId }, 'build log not sent'),
-  });
+export async function runBuild(work: BuildWork, lease: Lease, given: BuildDeps): Promise<void> {
+  await lease.acknowledged;
+  if (lease.lost.aborted) return;
+  const { now, stopped } = given.runner;
+  const log = given.runner.log.child({ buildId: work.buildId });
+  const deps = { ...given, runner: { ...given.runner, log } };
+  const lines = openBuildLog({ lease, now, log });
   const late = AbortSignal.timeout(work.timeoutMs);
-  const signal = AbortSignal.any([deps.signal, late]);
-  const outcome = await build({ ...deps, work, leaseId, lines, signal }).catch((error: unknown) =>
-    failed(error, { work, deps, late, lines }),
-  );
+  const signal = AbortSignal.any([lease.lost, stopped, late]);
+  const running: Build = { work, lease, deps, lines, signal };
+  const outcome = await build(running).catch((error: unknown) => failed(error, running, late));
   const isFailure = outcome.$case === 'failure';
   ended(isFailure ? outcome.value.code : 'COMPLETED', isFailure);
-  await lines.close();
-  await retried(() => clients.runners.completeBuild({ leaseId, outcome }, call));
+  await lines.flush(lease.reportDeadline());
+  await lease.complete({ kind: 'BUILD', outcome });
 }
 
-async function build(step: Omit<Step, 'place'>): Promise<Outcome> {
-  await using place = await openPlace(join(step.config.runDirectory, 'builds'), step.jail);
-  return await steps({ ...step, place });
+async function build(running: Build): Promise<Outcome> {
+  const { runner, jail } = running.deps;
+  await using place = await openPlace(join(runner.runDir, 'builds'), jail);
+  return await steps({ ...running, place });
 }
 
 async function steps(step: Step): Promise<Outcome> {
@@ -107,8 +100,8 @@ async function steps(step: Step): Promise<Outcome> {
 
 /** From the archive to the bundle. One worker does it all when there is nothing to install. */
 async function prepared(step: Step): Promise<Bundle> {
-  const { work, place, config } = step;
-  const { namesJsr } = await readNpmSettings(config.env);
+  const { work, place, deps } = step;
+  const { namesJsr } = await readNpmSettings(deps.env);
   const about = { entrypoint: work.entrypoint, namesJsr };
   await using first = await workerOf(step, { archive: place.archive });
   const reading = await inStep('unpack', async () => {
@@ -128,13 +121,15 @@ async function prepared(step: Step): Promise<Bundle> {
     return await inStep('bundle', () => compile(step, second));
   } finally {
     await second[Symbol.asyncDispose]();
-    if (kept && bytes !== undefined) await step.installed.keep(kept, place.project, bytes);
+    if (kept && bytes !== undefined) await deps.installed.keep(kept, place.project, bytes);
   }
 }
 
 function workerOf(step: Step, more: { archive?: string }): Promise<BuildWorker> {
-  const { place, jail, lines, log, signal } = step;
+  const { place, deps, lines, signal } = step;
   const { project, uid } = place;
+  const { jail, runner } = deps;
+  const { log } = runner;
   return startBuildWorker({ project, uid, jail, lines, log, signal, ...more });
 }
 
@@ -143,17 +138,17 @@ async function installed(
   wanted: NonNullable<Reading['install']>,
   about: { entrypoint: string; namesJsr: boolean },
 ): Promise<Kept | undefined> {
-  const { work, place, jail, config, lines, log: ownLog, signal } = step;
+  const { work, place, deps, lines, signal } = step;
   const { projectId } = work;
-  const { env } = config;
+  const { jail, env, installed: cache, runner } = deps;
   return await install(wanted, {
     place,
     projectId,
     jail,
     env,
-    installed: step.installed,
+    installed: cache,
     log: lines,
-    ownLog,
+    ownLog: runner.log,
     signal,
     async reread() {
       await using worker = await workerOf(step, {});
@@ -170,7 +165,8 @@ async function compile({ work, place, lines }: Step, worker: BuildWorker): Promi
 }
 
 async function introspect(step: Step, made: { path: string; sha256: string }): Promise<unknown> {
-  const { work, lines, signal, hosts } = step;
+  const { work, lines, signal, deps } = step;
+  const { hosts } = deps;
   lines.line('info', 'loading the bundle to see which functions it defines');
   const found = await hosts.introspect({
     projectId: work.projectId,
@@ -191,21 +187,13 @@ async function introspect(step: Step, made: { path: string; sha256: string }): P
   throw new BuildFailure(found.code, problem);
 }
 
-/**
- * Every way to fail, as the author reads it. What is our fault is logged here, once, and only here.
- */
-function failed(
-  error: unknown,
-  {
-    work,
-    deps,
-    late,
-    lines,
-  }: { work: BuildWork; deps: BuildDeps; late: AbortSignal; lines: BuildLog },
-): Outcome {
-  const failure = asFailure(error, { deps, late });
+/** The failure as the author reads it. Failures that are our fault are logged here, once. */
+function failed(error: unknown, { lease, deps, lines }: Build, late: AbortSignal): Outcome {
+  const { log, stopped } = deps.runner;
+  const isCutShort = lease.lost.aborted || stopped.aborted;
+  const failure = asFailure(error, { isCutShort, isLate: late.aborted });
   if (failure.code === 'INTERNAL_ERROR') {
-    deps.log.error({ err: error, buildId: work.buildId }, 'build failed');
+    log.error({ err: error }, 'build failed');
   }
   lines.line('error', `${failure.code}: ${failure.message}`);
   return { $case: 'failure', value: { code: failure.code, message: failure.message } };
@@ -213,16 +201,16 @@ function failed(
 
 function asFailure(
   error: unknown,
-  { deps, late }: { deps: BuildDeps; late: AbortSignal },
+  { isCutShort, isLate }: { isCutShort: boolean; isLate: boolean },
 ): BuildFailure {
   if (error instanceof BuildFailure) return error;
-  if (deps.signal.aborted) {
+  if (isCutShort) {
     return new BuildFailure(
       'INTERNAL_ERROR',
       'the service stopped during the build; publish again',
     );
   }
-  if (late.aborted) {
+  if (isLate) {
     return new BuildFailure(
       'TIMED_OUT',
       'the build took longer than its limit; its log says at what',

@@ -3,9 +3,9 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { BuildWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
-import { retried } from '../leases/retry.ts';
+import { retryCall } from '../common/core-calls.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
+import type { Lease } from '../leases/lease.ts';
 import { BuildFailure } from './build-failure.ts';
 
 /** In bytes. Source: blobs.proto. */
@@ -15,23 +15,22 @@ const CHUNK_BYTES = 64 * 1024;
 const TRANSFER_TIMEOUT_MS = 120_000;
 
 type Transfer = {
-  clients: Clients;
-  call: CallOptions;
+  deps: { runner: Pick<RunnerContext, 'clients'> };
   work: BuildWork;
-  leaseId: string;
+  lease: Lease;
   signal: AbortSignal;
 };
 
 /** Writes the build's archive to a new file. Jails read it under a uid of their own. */
 export async function download(
-  { clients, call, work, signal }: Transfer,
+  { deps, work, lease, signal }: Transfer,
   file: string,
 ): Promise<void> {
-  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
   await using out = await open(file, 'wx', 0o644);
   let bytes = 0;
   const blobId = work.archiveBlobId;
-  for await (const { chunk } of clients.blobs.readBlob({ blobId }, options)) {
+  for await (const { chunk } of deps.runner.clients.blobs.readBlob({ blobId }, options)) {
     bytes += chunk.length;
     if (bytes > ARCHIVE_MAX_BYTES) {
       throw new BuildFailure(
@@ -44,17 +43,14 @@ export async function download(
 }
 
 /** Stores the bundle under the build's lease; gives its blob id. */
-export async function upload(
-  { clients, call, leaseId, signal }: Transfer,
-  file: string,
-): Promise<string> {
+export async function upload({ deps, lease, signal }: Transfer, file: string): Promise<string> {
   async function* parts(): AsyncGenerator<WriteBlobRequest> {
-    yield { part: { $case: 'header', value: { kind: 'BUNDLE', leaseId } } };
+    yield { part: { $case: 'header', value: { kind: 'BUNDLE', leaseId: lease.id } } };
     for await (const chunk of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
       yield { part: { $case: 'chunk', value: chunk } };
     }
   }
-  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
+  const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retryCall(() => deps.runner.clients.blobs.writeBlob(parts(), options));
   return blobId;
 }

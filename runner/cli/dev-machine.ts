@@ -109,7 +109,7 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
     const settings = sessionSettings(asked, engine, { ...deps, warn });
     const options = { chromes, log, now: steadyClock() };
     const session = await openSession(
-      { ...options, wanted: async () => settings.wanted, parts: [settings.open] },
+      { ...options, chromeOptions: async () => settings.wanted, components: [settings.open] },
       signal,
     );
     // as in the service: a handler whose time is over drives nothing more

@@ -7,6 +7,22 @@ export function onAbort(signal: AbortSignal, act: () => void): Disposable {
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', act) };
 }
 
+/** A signal that aborts so long after another one. Dispose of it to stop the timer. */
+export function abortAfter(first: AbortSignal, ms: number): Disposable & { signal: AbortSignal } {
+  const later = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const listening = onAbort(first, () => {
+    timer = setTimeout(() => later.abort(first.reason), ms);
+  });
+  return {
+    signal: later.signal,
+    [Symbol.dispose]() {
+      listening[Symbol.dispose]();
+      clearTimeout(timer);
+    },
+  };
+}
+
 /** The promise, or the signal's reason when that is first. */
 export async function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>();

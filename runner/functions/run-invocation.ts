@@ -1,29 +1,24 @@
 /**
- * One leased invocation -> one outcome. Side by side the bundle and a session, while core hears
- * that it came; then the handler; then, whatever happened, the session is closed (which saves its
- * context), the log is sent, core is told once, and what is left of Chrome goes.
+ * One leased invocation -> one outcome. Loads the bundle and opens a session while its lease is
+ * acknowledged, then runs the handler. Then, in any case: closes the session (which saves its
+ * context), sends the log, reports the outcome and ends Chrome.
  *
- * value, none, WORKLOAD_ERROR (the handler's own failure, also when its browser was ended for the
- * memory that it took, or its user cancelled it), TIMED_OUT (its time was over), INTERNAL_ERROR (no
- * browser, the browser was lost and the handler failed by it, no bundle, the runner is ending). A
- * lost lease has no outcome: core ended it.
+ * value, none, WORKLOAD_ERROR (the handler failed, its browser used too much memory, or a user
+ * cancelled it), TIMED_OUT (its time limit), INTERNAL_ERROR (no browser, no bundle, the handler
+ * failed because the browser was lost, the runner is ending). A lost lease is not reported: core
+ * has given the invocation an outcome.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '../../proto/common/log.ts';
 import { ended, step } from '../../proto/common/tracing.ts';
 import type { InvocationWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
 import type { LogLine } from '../host/messages.ts';
-import { openRunLog, type RunLog } from '../leases/log-shipper.ts';
-import { patience, tellOutcome } from '../leases/report-outcome.ts';
-import { type ComponentDeps, componentsOf } from '../sessions/components.ts';
+import type { Lease } from '../leases/lease.ts';
+import { componentsOf, type SessionResources } from '../sessions/components.ts';
 import { openContext } from '../sessions/context.ts';
-import type { Recordings } from '../sessions/recording/uploader.ts';
-import type { SessionServer } from '../sessions/server/session-server.ts';
-import { type Chromes, openSession, type Session } from '../sessions/session.ts';
+import { openSession, type Session } from '../sessions/session.ts';
 import type { Bundles } from './bundle-cache.ts';
 import type { Hosts } from './hosts.ts';
+import { type InvocationLog, openInvocationLog } from './invocation-log.ts';
 import {
   COMPLETED,
   codeOf,
@@ -33,126 +28,106 @@ import {
   outcomeOf,
 } from './invocation-outcome.ts';
 
-/** WebSocket close codes; the meaning stands in the reason. */
+/** WebSocket close codes; the reason has the meaning. */
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
 /**
- * Chrome goes when core has been told, or after so long: its end takes all of a small machine for
- * some milliseconds. Ours: core takes two.
+ * Chrome ends when the outcome was reported, or after so long: its end occupies a small machine for
+ * some milliseconds. Ours: core answers within two.
  */
-const TOLD_MS = 100;
+const REPORT_MS = 100;
 
-export type InvocationDeps = {
-  clients: Pick<Clients, 'blobs' | 'runners'>;
-  call: CallOptions;
+export type InvocationDeps = SessionResources & {
   bundles: Bundles;
-  chromes: Chromes;
-  engine: ComponentDeps['engine'];
-  browsers: ComponentDeps['browsers'];
   hosts: Pick<Hosts, 'invoke'>;
-  server: Pick<SessionServer, 'register'>;
-  /** Where contexts are unpacked. */
-  runDir: string;
-  /** Absent: nothing is recorded. */
-  recordings?: Recordings;
-  extensions?: ComponentDeps['extensions'] | undefined;
-  log: Log;
-  now: () => number;
-  /** Settles when core knows that it came: a handler begins no sooner. */
-  acknowledged: Promise<void>;
-  /** Aborts when the lease is lost: stop, and tell nobody. */
-  lost: AbortSignal;
-  /** Aborts when its user wants it to end. */
-  released: AbortSignal;
-  /** Aborts when the runner ends before the work did. */
-  stopped: AbortSignal;
 };
 
+/** One invocation on its way to its outcome. */
+type Run = { work: InvocationWork; lease: Lease; lines: InvocationLog; deps: InvocationDeps };
 /** How long the browser was waited for, the handler ran, the session took to close. */
 type Laps = { chromeMs: number; runMs: number; closeMs: number };
 type Ended = { outcome: Outcome; session: Session | undefined; laps: Laps };
 
-/** Resolves when nothing of it is left here and core knows, or does not want to; never rejects. */
+/**
+ * Resolves after cleanup and after the outcome was reported (or the lease was lost). Rejects only
+ * when the cleanup failed.
+ */
 export async function runInvocation(
   work: InvocationWork,
-  leaseId: string,
-  deps: InvocationDeps,
+  lease: Lease,
+  given: InvocationDeps,
 ): Promise<void> {
   const begun = performance.now();
-  const log = deps.log.child({ invocationId: work.invocationId });
-  const lines = openRunLog({ ...deps, leaseId, log });
-  const { outcome, session, laps } = await run(work, lines, { ...deps, log, leaseId });
-  const told = tell({ outcome, session }, lines, { ...deps, log, leaseId }).then(() => {
+  const log = given.runner.log.child({ invocationId: work.invocationId });
+  const deps = { ...given, runner: { ...given.runner, log } };
+  const lines = openInvocationLog({ lease, log });
+  const { outcome, session, laps } = await run({ work, lease, lines, deps });
+  const reported = report({ outcome, session }, lines, lease).then(() => {
     log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
   });
-  await Promise.race([Promise.allSettled([told]), sleep(TOLD_MS)]);
-  const both = [told, session?.discard()];
-  await Promise.allSettled(both); // what cannot be removed must not end the telling
+  await Promise.race([Promise.allSettled([reported]), sleep(REPORT_MS)]);
+  const both = [reported, session?.discard()];
+  await Promise.allSettled(both); // a directory that cannot be removed must not end the report
   await Promise.all(both);
 }
 
-async function tell(
+async function report(
   { outcome, session }: Pick<Ended, 'outcome' | 'session'>,
-  lines: RunLog,
-  deps: RunDeps,
+  lines: InvocationLog,
+  lease: Lease,
 ): Promise<void> {
-  const { clients, call, leaseId, log, lost, acknowledged } = deps;
-  await acknowledged; // what could not begin may have failed sooner
-  const over = patience(deps);
+  await lease.acknowledged; // an invocation that could not start may have failed before
+  const { lost } = lease;
   const code = lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
   ended(code, code !== COMPLETED);
-  await lines.flush(over);
-  if (lost.aborted) return;
-  const request = { leaseId, outcome, sessionStartMs: session?.startedAt ?? 0 };
-  await tellOutcome((options) => clients.runners.completeInvocation(request, options), {
-    call,
-    log,
-    over,
-  });
+  await lines.flush(lease.reportDeadline());
+  const sessionStartMs = session?.startedAt ?? 0;
+  await lease.complete({ kind: 'INVOCATION', outcome, sessionStartMs });
 }
 
-type RunDeps = InvocationDeps & { leaseId: string };
-
-async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<Ended> {
-  const { deadline, signal, release } = openDeadline(work.timeoutMs, deps);
+async function run({ work, lease, lines, deps }: Run): Promise<Ended> {
+  const { runner, chromes, sessionServer } = deps;
+  const { deadline, signal, release } = openDeadline(work.timeoutMs, lease, runner.stopped);
+  const causes = { released: lease.released, deadline };
   const laps: Laps = { chromeMs: 0, runMs: 0, closeMs: 0 };
   const lap = stopwatch();
   let session: Session | undefined;
   let outcome: Outcome;
-  let hasBegun = false; // what no handler touched is not worth a save
-  const loadContext = contextOf(work, lines, deps);
-  const { open, wanted } = componentsOf(work, deps);
-  const options = { ...deps, loadContext, wanted, parts: open };
+  let hasBegun = false; // a context that no handler has used is not saved
+  // nor that of a session that outlived its lease or its runner's time
+  const mayKeep = (): boolean => hasBegun && !lease.lost.aborted && !runner.stopped.aborted;
+  const loadContext = contextOf({ work, lease, lines, deps });
+  const { components, chromeOptions } = componentsOf(work, lease, deps);
+  const { log, now } = runner;
+  const options = { chromes, log, now, loadContext, chromeOptions, components };
   const opening = openSession(options, signal).then((opened) => {
     session = opened;
     laps.chromeMs = lap();
     return opened;
   });
-  // at the deadline the session ends at once: the handler, whatever it does, drives nothing more,
-  // and no page runs on
+  // at once, whatever the handler does: it drives nothing more, and no page runs on
   const end = (): void => {
-    const why = endReason({ ...deps, deadline });
-    const closed = session?.close(GOING_AWAY, why, hasBegun && mayKeep(deps));
-    closed?.then(session?.discard).catch(() => undefined); // heard by who ends the session below
+    const closed = session?.close(GOING_AWAY, endReason(causes), mayKeep());
+    closed?.then(session?.discard).catch(() => undefined); // rejects below, too
   };
   signal.addEventListener('abort', end);
   try {
     const { bundleBlobId: blobId, bundleSha256: sha256 } = work;
     const bundle = step('bundle', () => deps.bundles.get({ blobId, sha256 }, signal));
-    const [opened, found] = await Promise.all([opening, bundle, deps.acknowledged]);
+    const [opened, found] = await Promise.all([opening, bundle, lease.acknowledged]);
     signal.throwIfAborted();
-    using _registered = deps.server.register(work.signingKey, opened);
+    using _registered = sessionServer.register(work.signingKey, opened);
     const onLines = (printed: readonly LogLine[]): void => lines.add(printed);
-    const asked = { ...work, bundle: found, relay: opened.relay, onLines, signal };
+    const request = { ...work, bundle: found, relay: opened.relay, onLines, signal };
     hasBegun = true;
-    const said = await step('handler', () => deps.hosts.invoke(asked));
-    outcome = outcomeOf(said, opened, { ...deps, deadline });
+    const result = await step('handler', () => deps.hosts.invoke(request));
+    outcome = outcomeOf(result, opened, causes);
   } catch (error) {
-    outcome = failureOf(error, { ...deps, deadline, signal });
+    outcome = failureOf(error, { ...causes, log, signal });
   } finally {
     laps.runMs = lap();
     await opening.then(
-      (opened) => opened.close(NORMAL, 'the invocation has ended', hasBegun && mayKeep(deps)),
+      (opened) => opened.close(NORMAL, 'the invocation has ended', mayKeep()),
       () => {}, // there is no session; the cause is an outcome already
     );
     signal.removeEventListener('abort', end);
@@ -163,10 +138,10 @@ async function run(work: InvocationWork, lines: RunLog, deps: RunDeps): Promise<
 }
 
 /**
- * A timer of its own, ended with the run: what listens to AbortSignal.timeout is kept alive until
- * the time is over, and with it the session and its Chrome.
+ * A timer that ends with the run: AbortSignal.timeout would keep its listeners, the session and its
+ * Chrome in memory until the time is over.
  */
-function openDeadline(timeoutMs: number, { lost, released, stopped }: InvocationDeps) {
+function openDeadline(timeoutMs: number, { lost, released }: Lease, stopped: AbortSignal) {
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), timeoutMs);
   const deadline = late.signal;
@@ -174,7 +149,7 @@ function openDeadline(timeoutMs: number, { lost, released, stopped }: Invocation
   return { deadline, signal, release: () => clearTimeout(timer) };
 }
 
-/** Milliseconds since it was last asked. */
+/** Milliseconds since its last call. */
 function stopwatch(): () => number {
   let last = performance.now();
   return () => {
@@ -184,14 +159,10 @@ function stopwatch(): () => number {
   };
 }
 
-/** A session that outlived its lease or its runner's time changes no context. */
-function mayKeep({ lost, stopped }: InvocationDeps): boolean {
-  return !lost.aborted && !stopped.aborted;
-}
-
-function contextOf({ context }: InvocationWork, lines: RunLog, deps: RunDeps) {
+function contextOf({ work: { context }, lease, lines, deps }: Run) {
   if (context === undefined) return undefined;
+  const { runner } = deps;
   const warn = (message: string): void =>
-    lines.add([{ level: 'warn', message, timestamp: deps.now() }]);
-  return (signal: AbortSignal) => openContext(context, { ...deps, warn }, signal);
+    lines.add([{ level: 'warn', message, timestamp: runner.now() }]);
+  return (signal: AbortSignal) => openContext(context, { runner, lease, warn }, signal);
 }

@@ -1,49 +1,53 @@
 /**
  * The leases that this runner holds, as the main thread sees them. The lease thread renews them
- * (renewals.ts); the work of a lost one is aborted. A held lease may be released by a user
- * (runner/sessions/server/notifications.ts): it is still held until its work has ended. held ->
- * dropped
- * | lost.
+ * (renewals.ts). The work of a lost lease is aborted. A released lease
+ * (runner/sessions/server/notifications.ts) is held until its work has ended.
+ *   held -> reporting -> dropped;  held, reporting -> lost
  */
 import inspector from 'node:inspector';
 import type { Log } from '../../proto/common/log.ts';
 import { onAbort } from '../common/abort.ts';
 import type { FromThread, ToThread } from './renewals.ts';
 
-/** In milliseconds, between two beats of the main thread. stall.ts says what they are for. */
+/** In milliseconds, between two beats of the main thread, which stall.ts watches. */
 const BEAT_MS = 1_000;
 
-export type Ends = {
+export type LeaseState = {
+  id: string;
+  /**
+   * Settles when core has acknowledged the lease, or the lease is lost. Until then the work may be
+   * prepared without visible effects: core may lease it to another runner.
+   */
+  acknowledged: Promise<void>;
   /** Aborts when the lease is lost. */
   lost: AbortSignal;
-  /** Aborts when a user wants its work to end. */
+  /** Aborts when a user requests the end of the work. */
   released: AbortSignal;
 };
 
-/** How a piece of work hears of its lease. */
-export type HeldLease = Ends & {
-  /**
-   * Settles when core has acknowledged that it came, or when it is lost. Until then it may be
-   * prepared, with what nobody sees: another runner may be given it.
-   */
-  acknowledged: Promise<void>;
-};
+export type HeldLease = Disposable &
+  LeaseState & {
+    /**
+     * Reports the outcome; `send` resolves with whether core has answered, and never rejects. Core
+     * ends a lease with its outcome: a loss is logged only if core has not answered.
+     */
+    report(send: () => Promise<boolean>): Promise<void>;
+  };
 
 export type Leases = AsyncDisposable & {
-  /** Register it, then `take` it; dispose when its work has ended. */
-  hold(leaseId: string): Disposable & HeldLease;
+  /** Holds a lease that `acknowledge` names next; dispose of it when its work has ended. */
+  hold(leaseId: string): HeldLease;
   held(): number;
-  /** These are all whose work shall end, held or on their way here. */
+  /** The ids of all released leases, held or not yet received. */
   release(leaseIds: readonly string[]): void;
   /**
-   * The lease thread renews these from now on, and tells core that they have come; `taken` of each
-   * says how it went. Those that core does not know any more, or could not be told of, are lost:
-   * it offers again what it has not heard of.
+   * Acknowledges these leases to core and renews them from now on. A lease that core no longer
+   * knows, or that could not be acknowledged, is lost: core leases its work again.
    */
   acknowledge(leaseIds: string[]): void;
 };
 
-/** The lease thread. Dispose ends it. */
+/** The lease thread. Dispose of it to end it. */
 export type LeaseThread = AsyncDisposable & { send(message: ToThread): void };
 
 export type LeaseListener = {
@@ -57,6 +61,7 @@ type Lease = {
   released: AbortController;
   acknowledged: PromiseWithResolvers<void>;
   isAcknowledged: boolean;
+  isReporting: boolean;
 };
 
 export function openLeases(options: {
@@ -67,25 +72,28 @@ export function openLeases(options: {
   onSuperseded(): void;
   /** No lease can be renewed any more. */
   onFailed(error: Error): void;
-  /** Aborts when the runner has no time left: what core has not acknowledged by then is lost. */
+  /** Aborts when the runner has no time left: unacknowledged leases are lost then. */
   stopped: AbortSignal;
 }): Leases {
   const { log } = options;
   const held = new Map<string, Lease>();
   let released: ReadonlySet<string> = new Set();
-  let over: string | undefined;
+  /** Why no lease can be held any more. */
+  let closed: string | undefined;
 
+  const warnOfLoss = (leaseId: string, why: string): void => {
+    log.warn({ leaseId, why }, 'a lease is lost');
+  };
   const lose = (id: string, why: string): void => {
     const lease = held.get(id);
     if (lease === undefined) return;
-    log.warn({ leaseId: id, why }, 'a lease is lost');
-    lease.lost.abort(new Error(`the lease is lost: ${why}`));
+    if (!lease.isReporting) warnOfLoss(id, why);
+    lease.lost.abort(new Error(`the lease is lost: ${why}`, { cause: why }));
     held.delete(id);
-    lease.acknowledged.resolve(); // whatever core is still told of the others
+    lease.acknowledged.resolve(); // at once, while other leases may still be acknowledged
   };
-  /** For good: no lease can be held any more. */
   const loseAll = (why: string): void => {
-    over = why;
+    closed = why;
     for (const id of held.keys()) lose(id, why);
   };
   const receive = (message: FromThread): void => {
@@ -112,6 +120,9 @@ export function openLeases(options: {
     options.onFailed(error);
   };
   const thread = options.openThread({ receive, ended });
+  const drop = (leaseId: string): void => {
+    if (held.delete(leaseId)) thread.send({ type: 'dropped', leaseId });
+  };
   const beat = (): void => {
     const isInspected = inspector.url() !== undefined;
     thread.send({ type: 'beat', isBrowserFailing: options.isBrowserFailing(), isInspected });
@@ -119,29 +130,31 @@ export function openLeases(options: {
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();
   const stopping = onAbort(options.stopped, () => {
-    for (const [id, { isAcknowledged: isTaken }] of held) if (!isTaken) lose(id, 'the runner ends');
+    for (const [id, { isAcknowledged }] of held) if (!isAcknowledged) lose(id, 'the runner ends');
   });
 
   return {
     held: () => held.size,
     acknowledge: (leaseIds) => thread.send({ type: 'acquired', leaseIds }),
     hold(leaseId) {
-      const lease = {
-        lost: new AbortController(),
-        released: new AbortController(),
-        acknowledged: Promise.withResolvers<void>(),
-        isAcknowledged: false,
-      };
+      const lease = newLease();
       held.set(leaseId, lease);
       if (released.has(leaseId)) lease.released.abort(new Error('released'));
-      if (over !== undefined) lose(leaseId, over);
+      if (closed !== undefined) lose(leaseId, closed);
       return {
+        id: leaseId,
         lost: lease.lost.signal,
         released: lease.released.signal,
         acknowledged: lease.acknowledged.promise,
-        [Symbol.dispose]() {
-          if (held.delete(leaseId)) thread.send({ type: 'dropped', leaseId });
+        async report(send) {
+          const { signal } = lease.lost;
+          if (signal.aborted) return;
+          lease.isReporting = true;
+          const isAnswered = await send();
+          if (isAnswered) drop(leaseId);
+          else if (signal.aborted) warnOfLoss(leaseId, String((signal.reason as Error).cause));
         },
+        [Symbol.dispose]: () => drop(leaseId),
       };
     },
     release(leaseIds) {
@@ -153,5 +166,15 @@ export function openLeases(options: {
       stopping[Symbol.dispose]();
       await thread[Symbol.asyncDispose]();
     },
+  };
+}
+
+function newLease(): Lease {
+  return {
+    lost: new AbortController(),
+    released: new AbortController(),
+    acknowledged: Promise.withResolvers<void>(),
+    isAcknowledged: false,
+    isReporting: false,
   };
 }

@@ -1,92 +1,137 @@
 /**
- * The log of one lease on its way to core: lines in order, numbered, in batches, soon after they
- * were printed. The limit of a run holds here again, for a host's own count is a tenant's word.
- * Core unreachable: what waits is sent later.
+ * Sends a log to core while its work runs: batches in order, one at a time, soon after their
+ * entries were added. A batch is retried while core cannot be reached. A batch that core refuses
+ * ends the log, never the work.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { retry } from '../../proto/common/retry.ts';
+import type { AppendLogsRequest_Line } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
-import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from '../host/limits.ts';
-import type { LogLine } from '../host/messages.ts';
+import { onAbort } from '../common/abort.ts';
+import { isTransient } from '../common/core-calls.ts';
+import type { Lease } from './lease.ts';
 
 /** Source: AppendLogsRequest.lines. */
 const BATCH_MAX_LINES = 1_000;
-/** Ours: a line is readable this long after it was printed. */
-const DELAY_MS = 100;
-/** Ours: between two tries while core cannot be reached. */
+/** Ours: between two attempts while core cannot be reached. */
 const RETRY_MS = 1_000;
 
-export type RunLog = {
-  add(lines: readonly LogLine[]): void;
-  /** Sends what waits, at the end; gives up for good when `patience` aborts or core refuses. */
-  flush(patience: AbortSignal): Promise<void>;
+/** The entries that wait. */
+export type LogSource = {
+  count(): number;
+  /** Takes the next batch out of them. */
+  next(): Promise<Batch>;
+  /** Whether they need not wait for the delay. */
+  isDue?(): boolean;
+  /** No batch will be sent any more. */
+  stop(): void;
 };
 
-export function openRunLog(options: {
-  leaseId: string;
-  clients: Pick<Clients, 'runners'>;
-  call: CallOptions;
-  log: Log;
-}): RunLog {
-  const { leaseId, clients, call, log } = options;
-  let waiting: LogLine[] = [];
-  let first = 0;
-  let bytes = 0;
-  let isRefused = false;
-  let sending: Promise<void> | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const over = new AbortController();
-  const { signal } = over;
+/** Some entries, and how to send them: a repeated batch has the same numbers. */
+export type Batch = { count: number; send(signal: AbortSignal): Promise<void> };
 
-  const send = async (): Promise<void> => {
-    while (waiting.length > 0 && !isRefused && !signal.aborted) {
-      const lines = waiting.slice(0, BATCH_MAX_LINES);
-      try {
-        await clients.runners.appendLogs({ leaseId, first, lines }, { ...call, signal });
-        waiting = waiting.slice(lines.length);
-        first += lines.length;
-      } catch (error) {
-        if (signal.aborted) return;
-        isRefused = !isPassing(error);
-        if (isRefused) log.warn({ leaseId, error: String(error) }, 'log lines were refused');
-        else await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
-      }
+export type LogShipper = {
+  /** Entries were added: sends them after the delay, or at once if they are due. */
+  schedule(isDue: boolean): void;
+  /** Sends all that waits; gives up for good when the deadline aborts. Never rejects. */
+  flush(deadline: AbortSignal): Promise<void>;
+};
+
+export function openLogShipper(
+  source: LogSource,
+  { delayMs, log }: { delayMs: number; log: Log },
+): LogShipper {
+  const closed = new AbortController();
+  const { signal } = closed;
+  let timer: NodeJS.Timeout | undefined;
+  let isTimerDue = false;
+  let sending: Promise<void> | undefined;
+
+  /** All entries that wait now; what is added meanwhile is for the next batches. */
+  const sendAll = async (): Promise<void> => {
+    for (let left = source.count(); left > 0 && source.count() > 0 && !signal.aborted; ) {
+      const { count, send } = await source.next();
+      left -= count;
+      const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS };
+      await retry(() => send(signal), { ...pauses, signal, isRetryable: isTransient });
     }
   };
+  const stop = (error: unknown): void => {
+    if (!signal.aborted && error instanceof Fault) {
+      log.warn({ error: String(error) }, 'core refused a log');
+    } else if (!signal.aborted) {
+      log.error({ err: error }, 'sending a log failed');
+    }
+    closed.abort();
+    source.stop();
+  };
+  const clear = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    isTimerDue = false;
+  };
   const start = (): Promise<void> => {
-    sending ??= send().finally(() => {
-      sending = undefined;
-    });
+    clear();
+    sending ??= sendAll()
+      .catch(stop)
+      .finally(() => {
+        sending = undefined;
+        if (source.count() > 0) schedule(source.isDue?.() ?? false);
+      });
     return sending;
   };
-
+  const schedule = (isDue: boolean): void => {
+    if (sending !== undefined || signal.aborted || isTimerDue) return;
+    if (timer !== undefined && !isDue) return;
+    clear();
+    isTimerDue = isDue;
+    timer = setTimeout(() => void start(), isDue ? 0 : delayMs);
+  };
   return {
-    add(lines) {
-      for (const line of lines) {
-        if (bytes > RUN_MAX_BYTES) break;
-        bytes += Buffer.byteLength(line.message) + LINE_COST_BYTES;
-        waiting.push(bytes > RUN_MAX_BYTES ? { ...line, level: 'warn', message: MARKER } : line);
-      }
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void start();
-      }, DELAY_MS);
-    },
-    async flush(patience) {
-      clearTimeout(timer);
-      const giveUp = (): void => over.abort();
-      patience.addEventListener('abort', giveUp, { once: true });
-      if (patience.aborted) giveUp();
-      await sending; // may have been under way since before: it ends with the patience too
-      await start();
-      patience.removeEventListener('abort', giveUp);
+    schedule,
+    async flush(deadline) {
+      using _deadline = onAbort(deadline, () => closed.abort());
+      clear();
+      await sending;
+      while (source.count() > 0 && !signal.aborted) await start();
+      clear();
     },
   };
 }
 
-/** Whether the same call may succeed later. */
-export function isPassing(error: unknown): boolean {
-  return error instanceof Fault && (error.row.retry === 'yes' || error.reason === 'DEADLINE');
+export type LineLog = Pick<LogShipper, 'flush'> & {
+  add(lines: readonly AppendLogsRequest_Line[]): void;
+};
+
+/** The lines of a lease's log, numbered from 0. */
+export function openLineLog(options: {
+  lease: Pick<Lease, 'appendLogs'>;
+  delayMs: number;
+  log: Log;
+}): LineLog {
+  const { lease } = options;
+  let waiting: AppendLogsRequest_Line[] = [];
+  let first = 0;
+  const source: LogSource = {
+    count: () => waiting.length,
+    async next() {
+      const lines = waiting.slice(0, BATCH_MAX_LINES);
+      waiting = waiting.slice(BATCH_MAX_LINES);
+      const number = first;
+      first += lines.length;
+      const send = (signal: AbortSignal) => lease.appendLogs(number, lines, signal);
+      return { count: lines.length, send };
+    },
+    stop() {
+      waiting = [];
+    },
+  };
+  const { schedule, flush } = openLogShipper(source, options);
+  return {
+    flush,
+    add(lines) {
+      waiting.push(...lines);
+      schedule(false);
+    },
+  };
 }

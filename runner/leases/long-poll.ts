@@ -1,9 +1,8 @@
 /**
- * Long polls of core, over and over: what core answers is its state, all of it each time, so that
- * nothing is lost with an answer.
+ * Repeated long polls of core. Each answer is core's whole state, so a lost answer loses nothing.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { retry } from '../../proto/common/retry.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { isSuperseded } from './renewals.ts';
 
@@ -11,27 +10,25 @@ import { isSuperseded } from './renewals.ts';
 export const WAIT_MS = 25_000;
 /** Ours: the answer's own way, beyond the wait. */
 const ANSWER_MS = 10_000;
-const PAUSE_MIN_MS = 100;
-const PAUSE_MAX_MS = 2_000;
+const PAUSES = { firstMs: 100, maxMs: 2_000 };
 
 export type Following = { call: CallOptions; log: Log; signal: AbortSignal };
 
-/** Settles when the signal aborts, or when this instance is superseded. */
+/** Resolves when the signal aborts, or when this instance is superseded. */
 export async function follow(
   what: string,
   { call, log, signal }: Following,
-  ask: (within: CallOptions) => Promise<void>,
+  poll: (within: CallOptions) => Promise<void>,
 ): Promise<void> {
-  let pauseMs = PAUSE_MIN_MS;
+  const attempt = () => poll({ ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS });
+  const isRetryable = (error: unknown) => !isSuperseded(error);
+  const onRetry = (error: unknown) => log.warn({ error: String(error) }, `polling ${what} failed`);
   while (!signal.aborted) {
     try {
-      await ask({ ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS });
-      pauseMs = PAUSE_MIN_MS;
+      await retry(attempt, { ...PAUSES, signal, isRetryable, onRetry });
     } catch (error) {
       if (signal.aborted || isSuperseded(error)) return;
-      log.warn({ error: String(error) }, `cannot learn of ${what}`);
-      await sleep(pauseMs, undefined, { signal }).catch(() => {});
-      pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
+      throw error;
     }
   }
 }

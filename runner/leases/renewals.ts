@@ -9,7 +9,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
-import { retried } from './retry.ts';
+import { retryCall } from '../common/core-calls.ts';
 
 /** In one call. Source: RenewLeasesRequest.lease_ids. */
 const RENEW_MAX = 1_000;
@@ -105,7 +105,7 @@ export function openRenewals(options: {
       if (ids.length > 0) await ask(ids, 'it came too late', { ...call, signal });
     };
     try {
-      await retried(once, signal);
+      await retryCall(once, signal);
     } catch (error) {
       if (isSuperseded(error)) superseded();
       for (const id of left()) lose(id, 'core could not be told that it came');

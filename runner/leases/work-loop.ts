@@ -1,13 +1,12 @@
 /**
- * Leases work of one kind and starts it: a long poll as wide as there are free places, again and
- * again until told to stop. Core unreachable: it keeps trying, with a growing pause. A superseded
- * instance leases nothing more, for good.
+ * Leases work of one kind and starts it: long polls for as much work as there are free places,
+ * until the runner ends. While core cannot be reached, the polls are retried with a growing pause.
+ * A superseded instance leases no more work.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '../../proto/common/log.ts';
+import { retry } from '../../proto/common/retry.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
+import { type Lease, openLease } from './lease.ts';
 import type { HeldLease, Leases } from './leases.ts';
 import { isSuperseded } from './renewals.ts';
 import { inSpan } from './tracing.ts';
@@ -16,89 +15,81 @@ import { inSpan } from './tracing.ts';
 const WAIT_MS = 25_000;
 /** Ours: the answer's own way, beyond the wait. */
 const ANSWER_MS = 10_000;
-const PAUSE_MIN_MS = 100;
-const PAUSE_MAX_MS = 2_000;
+const PAUSES = { firstMs: 100, maxMs: 2_000 };
 
 export type LoopOptions = {
   kind: 'INVOCATION' | 'BUILD' | 'SESSION';
   /** Places. */
   max: number;
-  clients: Pick<Clients, 'runners'>;
-  call: CallOptions;
-  runner: { runnerId: string; instanceId: string };
+  runner: Pick<RunnerContext, 'identity' | 'call' | 'log' | 'ending' | 'stopped'> & {
+    clients: Pick<RunnerContext['clients'], 'runners'>;
+  };
   leases: Leases;
   /**
-   * Told of a piece of work before core hears that it is taken: from then on users may come for it.
-   * Disposed when the work is over, or was not taken.
+   * Called before the lease is acknowledged. Clients may connect from then on. The result is
+   * disposed of when the work has ended or its lease was lost.
    */
   announce?: (work: Work) => Disposable | undefined;
-  /**
-   * Does one piece of work; never rejects for a reason of the work. `call` is how it calls core.
-   */
-  run(work: Work, given: HeldLease & { call: CallOptions }): Promise<void>;
-  log: Log;
-  /** A newer instance of this runner has registered: nothing more is leased. */
+  /** Runs one piece of work under its lease. Never rejects for a reason of the work. */
+  run(work: Work, lease: Lease): Promise<void>;
+  /** A newer instance of this runner has registered. */
   onSuperseded(): void;
-  /** Aborts when nothing more shall be leased. */
-  signal: AbortSignal;
 };
 
-/** Resolves when it leases no more and the last piece of work has ended. */
+/** Resolves when it leases no more work and all work has ended. */
 export async function workLoop(options: LoopOptions): Promise<void> {
-  const { kind, max, leases, log, signal } = options;
+  const { kind, max, leases, onSuperseded } = options;
+  const { log, ending: signal } = options.runner;
   const running = new Set<Promise<void>>();
-  let pauseMs = PAUSE_MIN_MS;
+  const isRetryable = (error: unknown) => !isSuperseded(error);
+  const onRetry = (error: unknown) => log.warn({ kind, error: String(error) }, 'cannot lease work');
   while (!signal.aborted) {
     if (running.size >= max) {
       await Promise.race(running);
       continue;
     }
     try {
-      for (const leased of await lease(options, max - running.size)) {
+      const attempt = () => leaseWork(options, max - running.size);
+      for (const leased of await retry(attempt, { ...PAUSES, signal, isRetryable, onRetry })) {
         const started = start(leased, options).finally(() => running.delete(started));
         running.add(started);
       }
-      pauseMs = PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) break;
-      if (isSuperseded(error)) {
-        options.onSuperseded();
-        break;
-      }
-      log.warn({ kind, error: String(error) }, 'cannot lease work');
-      await sleep(pauseMs, undefined, { signal }).catch(() => {});
-      pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
+      if (!isSuperseded(error)) throw error;
+      onSuperseded();
+      break;
     }
   }
-  log.debug({ kind, held: leases.held() }, 'leases no more');
+  log.debug({ kind, held: leases.held() }, 'leasing has ended');
   await Promise.all(running);
 }
 
-type Leased = { work: Work; announced: Disposable | undefined; held: Disposable & HeldLease };
+type Leased = { work: Work; announced: Disposable | undefined; held: HeldLease };
 
-async function lease(options: LoopOptions, max: number): Promise<Leased[]> {
-  const { clients, call, runner, leases, kind, signal, announce } = options;
-  const { work } = await clients.runners.leaseWork(
-    { ...runner, kind, max, places: options.max, waitMs: WAIT_MS },
-    { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS },
-  );
+async function leaseWork(options: LoopOptions, max: number): Promise<Leased[]> {
+  const { runner, leases, kind, announce } = options;
+  const { clients, call, identity, ending: signal } = runner;
+  const request = { ...identity, kind, max, places: options.max, waitMs: WAIT_MS };
+  const within = { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS };
+  const { work } = await clients.runners.leaseWork(request, within);
   if (work.length === 0) return [];
-  const offered = work.map((one) => {
+  const leased = work.map((one) => {
     return { work: one, announced: announce?.(one), held: leases.hold(one.leaseId) };
   });
   leases.acknowledge(work.map(({ leaseId }) => leaseId));
-  return offered;
+  return leased;
 }
 
 async function start(
   { work, announced, held }: Leased,
-  { run, log, call }: LoopOptions,
+  { run, runner }: LoopOptions,
 ): Promise<void> {
   using _announced = announced;
   using _held = held;
   try {
-    await inSpan(work, call, (own) => run(work, { ...held, call: own }));
+    await inSpan(work, runner.call, (call) => run(work, openLease(held, { ...runner, call })));
   } catch (error) {
-    log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed here');
+    runner.log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed');
   }
 }

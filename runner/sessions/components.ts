@@ -1,16 +1,14 @@
 /**
- * What a session consists of beside its Chrome and its relay: the parts that watch it, what its
- * Chrome is started with, and where warnings for its user go. One list for sessions and
- * invocations; each line opens one part.
+ * The components of a session beside its Chrome and its relay, the options of its Chrome, and the
+ * warnings for its user. One list for sessions and invocations; each line opens one component.
  */
 
-import type { Log } from '../../proto/common/log.ts';
 import type { InvocationWork, SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
 import { lossOf } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
+import type { Lease } from '../leases/lease.ts';
 import { type SessionParams, type SettingsDeps, sessionSettings } from './browser-settings.ts';
 import { downloads } from './downloads.ts';
 import type { Extensions } from './extensions.ts';
@@ -18,7 +16,8 @@ import { openLiveView } from './live-view/live-view.ts';
 import { sessionLogs } from './log/log-shipper.ts';
 import { recording } from './recording/recording.ts';
 import type { Recordings } from './recording/uploader.ts';
-import type { OpenComponent } from './session.ts';
+import type { SessionServer } from './server/session-server.ts';
+import type { Chromes, OpenComponent } from './session.ts';
 import { uploads } from './uploads.ts';
 
 /** Ours: more unreachable hosts than a person reads about. */
@@ -28,72 +27,76 @@ const REFUSALS_MAX = 100;
 const CHROMES_OWN =
   /\b(update\.googleapis|content-autofill\.googleapis|accounts\.google|clients\d?\.google)\.com\b/;
 
-/** What invocations and sessions say of the session alike. */
+/** The members that invocations and sessions share. */
 export type SessionNeeds = Pick<
   SessionWork & InvocationWork,
   'sessionId' | 'projectId' | 'sessionParamsJson' | 'extension'
 >;
 
-export type ComponentDeps = {
-  clients: Pick<Clients, 'blobs' | 'runners'>;
-  call: CallOptions;
-  leaseId: string;
-  /** Where a session may keep files while it is open. */
-  runDir: string;
+/** What sessions and invocations use of the runner for their browser. */
+export type SessionResources = {
+  runner: RunnerContext;
+  chromes: Chromes;
+  sessionServer: Pick<SessionServer, 'register'>;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
-  /** Absent: a session with one does not start. */
+  /** Absent: a session with an extension does not start. */
   extensions?: Extensions | undefined;
-  log: Log;
-  now: () => number;
-  /** Aborts when the lease is lost: then core takes nothing more. */
-  lost: AbortSignal;
-  /** Where the session's creator names none. */
+  settings: SettingsDeps;
+  /** For sessions that name no engine. */
   engine: TakeOptions['engine'];
-  browsers: SettingsDeps;
 };
 
 export type SessionComponents = {
-  /** Opened all at once; ended all at once, the log after them. */
-  open: readonly OpenComponent[];
-  /** What its Chrome is started with. Empty: a spare one will do. */
-  wanted(signal: AbortSignal): Promise<TakeOptions>;
-  /** Tells the session's user of something that was not done as asked. */
+  /** Opened together; closed together, the log last. */
+  components: readonly OpenComponent[];
+  /** For the start of its Chrome. Empty: a spare Chrome is taken. */
+  chromeOptions(signal: AbortSignal): Promise<TakeOptions>;
+  /** Warns the session's user of a request that was not fulfilled. */
   warn(message: string): void;
 };
 
-export function componentsOf(work: SessionNeeds, deps: ComponentDeps): SessionComponents {
-  const { log, recordings } = deps;
-  const { projectId } = work;
+export function componentsOf(
+  work: SessionNeeds,
+  lease: Lease,
+  resources: Omit<SessionResources, 'chromes' | 'sessionServer'>,
+): SessionComponents {
+  const { runner, recordings, engine, settings: settingsDeps } = resources;
+  const { log, clients, now } = runner;
+  const { sessionId, projectId } = work;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
   const { logSession = true, recordSession = true } = params.browserSettings ?? {};
-  const logs = logSession ? sessionLogs({ ...deps, sessionId: work.sessionId }) : undefined;
+  const logs = logSession ? sessionLogs(sessionId, { runner, lease }) : undefined;
   const warn = (message: string): void => {
     log.info({ message }, 'a session has a warning');
     logs?.warn(message);
   };
-  const settings = sessionSettings(params, deps.engine, { ...deps.browsers, warn });
+  const settings = sessionSettings(params, engine, { ...settingsDeps, warn });
+  const components: OpenComponent[] = [
+    settings.open,
+    limits(warn),
+    refusals(warn),
+    downloads({ runner, lease, warn }),
+    uploads(),
+    async (chrome) => openLiveView(chrome, { log, now }),
+  ];
+  if (logs !== undefined) components.push(closingLast(logs.open));
+  if (recordSession && recordings !== undefined) {
+    const recipient = { clients, call: lease.call, leaseId: lease.id };
+    components.push(recording({ ...recipient, projectId, recordings, now, warn }));
+  }
   return {
-    open: [
-      settings.open,
-      limits(warn),
-      refusals(warn),
-      downloads({ ...deps, warn }),
-      ...(logs ? [endingLast(logs.open)] : []),
-      ...(recordSession && recordings ? [recording({ ...deps, projectId, recordings, warn })] : []),
-      uploads(),
-      async (chrome) => openLiveView(chrome, deps),
-    ],
-    async wanted(signal) {
-      const extension = await extensionOf(work, params, { ...deps, warn }, signal);
-      // only full Chromium loads one, whatever was asked for
+    components,
+    async chromeOptions(signal) {
+      const extension = await extensionOf(work, params, { ...resources, warn }, signal);
+      // only full Chromium loads one, whatever engine was requested
       return extension ? { ...settings.wanted, engine: 'chromium', extension } : settings.wanted;
     },
     warn,
   };
 }
 
-/** Its user is told of a limit that its browser was ended for. */
+/** Warns the user of the limit by which the browser was ended. */
 function limits(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     void chrome.pipe.closed.then(() => {
@@ -106,19 +109,20 @@ function limits(warn: SessionComponents['warn']): OpenComponent {
 /** Warns of each host that could not be reached, with the reason that no net error has. */
 function refusals(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
-    const told = new Set<string>();
+    const warned = new Set<string>();
     chrome.egress.onRefusal(({ why, error }) => {
       const isAsked = error === 'BLOCKED_BY_CLIENT'; // the session's own filter list
-      if (isAsked || CHROMES_OWN.test(why) || told.has(why) || told.size >= REFUSALS_MAX) return;
-      told.add(why);
+      if (isAsked || CHROMES_OWN.test(why) || warned.has(why) || warned.size >= REFUSALS_MAX)
+        return;
+      warned.add(why);
       warn(why);
     });
     return { close: async () => undefined };
   };
 }
 
-/** What the others, and the save of the context, say at their end still stands in the log. */
-function endingLast(log: OpenComponent): OpenComponent {
+/** The log closes last: the other components and the save of the context may still warn. */
+function closingLast(log: OpenComponent): OpenComponent {
   return async (chrome) => {
     const { close: closeLast, ...others } = await log(chrome);
     return { ...others, close: async () => undefined, closeLast };
@@ -126,13 +130,13 @@ function endingLast(log: OpenComponent): OpenComponent {
 }
 
 /**
- * What its Chrome loads; warns of an extension that must not be loaded. Throws SessionUnfit for one
- * that was deleted before it could.
+ * The extension that its Chrome loads. Warns of an extension that must not be loaded. Throws
+ * UnsupportedSessionError for an extension that was deleted before.
  */
 async function extensionOf(
   { extension: wanted }: SessionNeeds,
   { extensionId, browserSettings }: SessionParams,
-  { extensions, warn }: ComponentDeps & Pick<SessionComponents, 'warn'>,
+  { extensions, warn }: Pick<SessionResources, 'extensions'> & Pick<SessionComponents, 'warn'>,
   signal: AbortSignal,
 ): Promise<TakeOptions['extension']> {
   const isNamed = extensionId !== undefined || browserSettings?.extensionId !== undefined;

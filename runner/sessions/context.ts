@@ -11,13 +11,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { PROFILE_LIMITS } from '../../proto/archives/context-entries.ts';
 import { sealProfile } from '../../proto/archives/context-writer.ts';
-import type { Log } from '../../proto/common/log.ts';
 import { step } from '../../proto/common/tracing.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { ContextWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
 import type { Chrome } from '../browser/launch.ts';
 import { packProfile, unpackProfile } from '../browser/profile/profile.ts';
 import {
@@ -26,7 +23,9 @@ import {
   takeState,
   writeState,
 } from '../browser/profile/session-state.ts';
-import { retried } from '../leases/retry.ts';
+import { retryCall } from '../common/core-calls.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
+import type { Lease } from '../leases/lease.ts';
 
 const CHUNK_BYTES = 64 << 10;
 /** Of a whole save, and of a load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
@@ -49,15 +48,11 @@ export type Context = {
 };
 
 export type ContextDeps = {
-  clients: Pick<Clients, 'blobs' | 'runners'>;
-  call: CallOptions;
-  runDir: string;
-  leaseId: string;
-  log: Log;
-  /** For who reads the session's log. */
+  runner: Pick<RunnerContext, 'clients' | 'runDir' | 'log'>;
+  /** After its loss nothing may be saved. */
+  lease: Pick<Lease, 'id' | 'call' | 'lost'>;
+  /** For readers of the session's log. */
   warn: (message: string) => void;
-  /** Aborts when the lease is lost: then nothing may be saved. */
-  lost: AbortSignal;
 };
 
 /** Rejects when the content cannot be had or does not open, or with the signal's reason. */
@@ -66,7 +61,8 @@ export async function openContext(
   deps: ContextDeps,
   signal: AbortSignal,
 ): Promise<Context> {
-  const dir = join(deps.runDir, `context-${deps.leaseId}`);
+  const { log, runDir } = deps.runner;
+  const dir = join(runDir, `context-${deps.lease.id}`);
   const profileDir = join(dir, 'profile');
   await mkdir(dir, { mode: 0o700 });
   try {
@@ -86,7 +82,7 @@ export async function openContext(
         try {
           await step('context save', () => save(work, { ...deps, dir, profileDir }, chrome));
         } catch (error) {
-          deps.log.warn({ contextId: work.contextId, err: error }, 'a context was not saved');
+          log.warn({ contextId: work.contextId, err: error }, 'a context was not saved');
           notSaved(reasonOf(error));
         }
       },
@@ -104,7 +100,7 @@ type Place = ContextDeps & { dir: string; profileDir: string };
 
 async function load(
   { blobId, keys }: ContextWork,
-  { clients, call, dir, profileDir }: Place,
+  { runner, lease, dir, profileDir }: Place,
   signal: AbortSignal,
 ): Promise<void> {
   if (blobId === undefined) {
@@ -112,8 +108,8 @@ async function load(
     return;
   }
   const path = join(dir, 'loaded');
-  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const parts = clients.blobs.readBlob({ blobId }, options);
+  const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const parts = runner.clients.blobs.readBlob({ blobId }, options);
   await pipeline(bytesOf(parts), createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
   await unpackProfile({ path, keys }, profileDir, { signal });
   await rm(path);
@@ -131,19 +127,21 @@ async function* bytesOf(parts: AsyncIterable<{ chunk: Uint8Array }>): AsyncGener
 class NotSaved extends Error {}
 
 async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): Promise<void> {
-  const { clients, call, dir, profileDir, leaseId, lost, warn } = place;
+  const { runner, lease, dir, profileDir, warn } = place;
+  const { blobs, runners } = runner.clients;
+  const { id: leaseId } = lease;
   const state = await readState(chrome.pipe);
   await chrome.close(CLOSE_TIMEOUT_MS);
   const { code } = await chrome.exited;
   // what a killed Chrome leaves lacks its last cookies, or half of them
   if (code !== 0) throw new NotSaved('the browser did not end by itself');
   await writeState(profileDir, state);
-  const signal = AbortSignal.any([lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
+  const signal = AbortSignal.any([lease.lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
   const path = join(dir, 'saved');
   await sealProfile(packProfile(profileDir), publicKey, path, { signal });
-  const options = { ...call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const { blobId } = await retried(() => clients.blobs.writeBlob(partsOf(path, leaseId), options));
-  const saved = await retried(() => clients.runners.saveContext({ leaseId, blobId }, options));
+  const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retryCall(() => blobs.writeBlob(partsOf(path, leaseId), options));
+  const saved = await retryCall(() => runners.saveContext({ leaseId, blobId }, options));
   if (!saved.saved) throw new NotSaved('it was deleted meanwhile');
   if (saved.replaced) {
     warn('another session saved this context meanwhile; this save has replaced its content');

@@ -7,14 +7,13 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Log } from '../../proto/common/log.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
-import type { CallOptions } from '../../proto/rpc/local.ts';
-import type { Clients } from '../../proto/rpc/services.ts';
 import type { Chrome } from '../browser/launch.ts';
 import { until } from '../common/abort.ts';
-import { retried } from '../leases/retry.ts';
+import { retryCall } from '../common/core-calls.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
+import type { Lease } from '../leases/lease.ts';
 import type { OpenComponent } from './session.ts';
 
 /** Of one file. Source: blobs.proto. */
@@ -29,14 +28,11 @@ const LAST_BYTES_MS = 10_000;
 const NAME_SHOWN_CHARS = 100;
 
 export type DownloadsOptions = {
-  clients: Pick<Clients, 'blobs' | 'runners'>;
-  call: CallOptions;
-  leaseId: string;
-  log: Log;
-  /** For who reads the session's log. */
+  runner: Pick<RunnerContext, 'clients' | 'log'>;
+  /** After its loss core accepts no more files. */
+  lease: Pick<Lease, 'id' | 'call' | 'lost'>;
+  /** For readers of the session's log. */
   warn: (message: string) => void;
-  /** Aborts when the lease is lost: then core takes nothing more. */
-  lost: AbortSignal;
   limits?: typeof DOWNLOAD_LIMITS;
 };
 
@@ -103,7 +99,7 @@ class Downloads {
     if (this.#begun.size > 0) {
       this.#settled = Promise.withResolvers();
       const { closed } = this.#chrome.pipe;
-      const over = AbortSignal.any([this.#options.lost, AbortSignal.timeout(LAST_BYTES_MS)]);
+      const over = AbortSignal.any([this.#options.lease.lost, AbortSignal.timeout(LAST_BYTES_MS)]);
       const settled = Promise.race([this.#settled.promise, closed]);
       await until(settled, over).catch(() => undefined); // whatever has not ended is told below
     }
@@ -151,8 +147,8 @@ class Downloads {
       try {
         await send(path, name, this.#options);
       } catch (error) {
-        if (this.#options.lost.aborted) return;
-        this.#options.log.warn({ err: error }, 'a download was not stored');
+        if (this.#options.lease.lost.aborted) return;
+        this.#options.runner.log.warn({ err: error }, 'a download was not stored');
         this.#options.warn(`${shown(name)} could not be kept: ${asFault(error).message}`);
       } finally {
         await rm(path, { force: true }).catch(() => undefined); // else it goes with Chrome
@@ -173,11 +169,12 @@ async function cancel({ pipe }: Downloading, guid: string): Promise<void> {
 }
 
 async function send(path: string, filename: string, options: DownloadsOptions): Promise<void> {
-  const { clients, leaseId, lost } = options;
+  const { clients } = options.runner;
+  const { id: leaseId, lost } = options.lease;
   const signal = AbortSignal.any([lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
-  const call = { ...options.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const { blobId } = await retried(() => clients.blobs.writeBlob(partsOf(path, leaseId), call));
-  await retried(() => clients.runners.addDownload({ leaseId, blobId, filename }, call));
+  const call = { ...options.lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+  const { blobId } = await retryCall(() => clients.blobs.writeBlob(partsOf(path, leaseId), call));
+  await retryCall(() => clients.runners.addDownload({ leaseId, blobId, filename }, call));
 }
 
 async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlobRequest> {

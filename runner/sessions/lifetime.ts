@@ -1,18 +1,19 @@
 /**
- * When a session ends. Its time begins when core knows that it runs; then:
+ * When a session ends. Its time begins when its start was reported to core; then:
  *   waiting for a first client -> with clients <-> without -> ended, once
- * Whatever comes first ends it: its release, its time, nobody came, the last client has left and
- * did not come back (not with keepAlive), its Chrome is lost, the runner ends, its lease is lost.
+ * The first of these ends it: its release, its time limit, no client within connectMs, no client
+ * for graceMs after the last one has left (without keepAlive), a lost Chrome, the end of the
+ * runner, a lost lease.
  */
 import type { CompleteSessionRequest_End } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
 
 export type SessionTimes = {
-  /** For the first client to come. */
+  /** Until the first client must connect. */
   connectMs: number;
-  /** A connection over which nothing passes for so long is closed. */
+  /** A connection without a message for so long is closed. */
   idleMs: number;
-  /** For a client to come back after the last one has left. */
+  /** After the last client has left, until another one must connect. */
   graceMs: number;
 };
 
@@ -30,7 +31,7 @@ const UNEXPECTED = 1011;
 
 const ends = {
   released: { end: 'COMPLETED', reason: 'the session was released', code: NORMAL },
-  left: { end: 'COMPLETED', reason: 'its last client has left', code: NORMAL },
+  closed: { end: 'COMPLETED', reason: 'its last client has left', code: NORMAL },
   late: { end: 'TIMED_OUT', reason: 'session timed out', code: GOING_AWAY },
   unvisited: { end: 'TIMED_OUT', reason: 'nobody connected in time', code: GOING_AWAY },
   ending: { end: 'ERROR', reason: 'the service is shutting down', code: GOING_AWAY },
@@ -38,15 +39,15 @@ const ends = {
 } as const satisfies Record<string, End>;
 
 export type Lifetime = Disposable & {
-  /** Its time begins: so much is left of it. */
+  /** Its time begins, with so much of it left. */
   begin(leftMs: number): void;
-  /** Clients have come or left: so many there are. */
+  /** How many clients are connected, whenever that changes. */
   clients(count: number): void;
-  /** Somebody has come who is no client: it is not waited for a first any more. */
+  /** A viewer has connected, which counts as a first client. */
   visited(): void;
-  /** Whether anybody ever came. */
+  /** Whether a client or a viewer has ever connected. */
   readonly wasVisited: boolean;
-  /** Its Chrome ended by itself, for a reason that says so. */
+  /** Its Chrome ended by itself. */
   crashed(reason: string): void;
   /** Aborts when it ends. */
   done: AbortSignal;
@@ -56,16 +57,12 @@ export type Lifetime = Disposable & {
 export function openLifetime(options: {
   keepAlive: boolean;
   times: Pick<SessionTimes, 'connectMs' | 'graceMs'>;
-  /** Aborts when its user wants it to end. */
-  released: AbortSignal;
-  /** Aborts when the runner takes no more work. */
-  ending: AbortSignal;
-  /** Aborts when the lease is lost. */
-  lost: AbortSignal;
+  /** Each ends the session: its user's request, the end of the runner, the loss of its lease. */
+  signals: Record<'released' | 'ending' | 'lost', AbortSignal>;
 }): Lifetime {
-  const { keepAlive, times } = options;
+  const { keepAlive, times, signals } = options;
   const { promise: ended, resolve } = Promise.withResolvers<End>();
-  const over = new AbortController();
+  const done = new AbortController();
   const timers: { time?: NodeJS.Timeout; first?: NodeJS.Timeout; grace?: NodeJS.Timeout } = {};
   let wasVisited = false;
   const stop = (): void => {
@@ -74,7 +71,7 @@ export function openLifetime(options: {
   const finish = (end: End): void => {
     stop();
     resolve(end); // the first one counts
-    over.abort(new Error(end.reason));
+    done.abort(new Error(end.reason));
   };
   const visited = (): void => {
     wasVisited = true;
@@ -82,26 +79,26 @@ export function openLifetime(options: {
   };
   using listening = new DisposableStack();
   for (const name of ['released', 'ending', 'lost'] as const) {
-    listening.use(onAbort(options[name], () => finish(ends[name])));
+    listening.use(onAbort(signals[name], () => finish(ends[name])));
   }
   const listened = listening.move();
   return {
     ended,
-    done: over.signal,
+    done: done.signal,
     visited,
     get wasVisited() {
       return wasVisited;
     },
     begin(leftMs) {
-      if (over.signal.aborted) return;
+      if (done.signal.aborted) return;
       timers.time = setTimeout(() => finish(ends.late), leftMs);
       if (!wasVisited) timers.first = setTimeout(() => finish(ends.unvisited), times.connectMs);
     },
     clients(count) {
       visited();
       clearTimeout(timers.grace);
-      if (count > 0 || keepAlive || over.signal.aborted) return;
-      timers.grace = setTimeout(() => finish(ends.left), times.graceMs);
+      if (count > 0 || keepAlive || done.signal.aborted) return;
+      timers.grace = setTimeout(() => finish(ends.closed), times.graceMs);
     },
     crashed: (reason) => finish({ end: 'ERROR', reason, code: UNEXPECTED }),
     [Symbol.dispose]() {

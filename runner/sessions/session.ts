@@ -1,10 +1,10 @@
 /**
- * One session: a Chrome of its own, the relay that clients reach it by, the parts that watch it.
+ * One session: its Chrome, the relay between clients and Chrome, and its components.
  *
- * open -> clients come and go -> closed, once: the relay first, so that nobody drives a browser
- * that is ending, then its parts, which tell core what they still hold, then its context is saved,
- * which ends Chrome, then its log -> discarded, when nothing of Chrome is left. A Chrome that ends
- * by itself aborts `lost`.
+ * open -> closed, once -> discarded, when no process and no directory of Chrome is left. It closes
+ * in this order: the relay, so that no client drives a browser that is ending; the components,
+ * which send to core what they still hold; the context, whose save ends Chrome; the log. `lost`
+ * aborts when Chrome ends by itself.
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
@@ -18,19 +18,19 @@ import type { Context } from './context.ts';
 import type { ProtocolRecorder } from './log/recorder.ts';
 import { openRelay, type Relay, type RelayOptions } from './relay/relay.ts';
 
-/** As much of the pool as a session uses. */
+/** The part of the pool that a session uses. */
 export type Chromes = {
   take(wanted: TakeOptions, signal: AbortSignal): Promise<Chrome>;
 };
 
-/** What watches a session while it is open. */
+/** Watches a session while it is open. */
 export type SessionComponent = {
   /**
-   * Tells core what it still holds. Called once, when no client is left and Chrome still runs, or
-   * is lost. Returns at once when nothing happened; never rejects.
+   * Sends to core what it still holds. Called once, after the last client was closed and before
+   * Chrome is ended (or is lost). Resolves at once when it holds nothing; never rejects.
    */
   close(): Promise<void>;
-  /** As `end`, when the context has been saved: for who keeps what the others have to say. */
+  /** As `close`, after the context was saved: for the log, which keeps the others' warnings. */
   closeLast?(): Promise<void>;
   /** Sees what passes between clients and Chrome. */
   recorder?: ProtocolRecorder;
@@ -49,7 +49,7 @@ export type ServeView = (upgrade: {
 
 export type PutUpload = (name: string, content: Readable) => Promise<void>;
 
-/** Called before the first client is let in. Rejects only when the session cannot be without it. */
+/** Called before the first client. Rejects only when the session cannot do without it. */
 export type OpenComponent = (chrome: Chrome) => Promise<SessionComponent>;
 
 export type Session = Pick<SessionComponent, 'view' | 'putUpload'> & {
@@ -60,14 +60,14 @@ export type Session = Pick<SessionComponent, 'view' | 'putUpload'> & {
   /** Aborts when Chrome ended before the session was closed; its reason's message is lossOf. */
   lost: AbortSignal;
   /**
-   * Ends clients with a WebSocket close code, then its parts; saves its context, which ends Chrome,
-   * when it has one to save and `keep` says so. Resolves when core has all there is to tell; once
-   * or many times: the first counts. `discard` must follow; one that rejects has discarded.
+   * Closes clients with a WebSocket close code, then the components; saves the context, which ends
+   * Chrome, if it has one to save and `keep` is true. Resolves when core has received everything.
+   * Only the first call counts. `discard` must follow; a `close` that rejects has discarded.
    */
   close(code: number, reason: string, keep: boolean): Promise<void>;
   /**
-   * Ends what is left of Chrome. Settles when no process and no directory of it is left; rejects
-   * when a directory could not be removed. Once or many times.
+   * Ends what is left of Chrome. Resolves when no process and no directory of it is left; rejects
+   * when a directory could not be removed. May be called repeatedly.
    */
   discard(): Promise<void>;
 };
@@ -78,10 +78,10 @@ export type SessionOptions = {
   now: () => number;
   /** Loads the context that the session starts from. */
   loadContext?: ((signal: AbortSignal) => Promise<Context>) | undefined;
-  /** What its Chrome is started with, beyond the context; nothing: a spare one will do. */
-  wanted?: ((signal: AbortSignal) => Promise<TakeOptions>) | undefined;
-  parts?: readonly OpenComponent[];
-  /** What the relay is told beside the log. */
+  /** For the start of its Chrome, beyond the context. Absent or empty: a spare Chrome is taken. */
+  chromeOptions?: ((signal: AbortSignal) => Promise<TakeOptions>) | undefined;
+  components?: readonly OpenComponent[];
+  /** For the relay, beside the log. */
   relay?: Omit<RelayOptions, 'log'>;
 };
 
@@ -90,11 +90,11 @@ export type SessionOptions = {
  */
 export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
   const { log, now, loadContext } = options;
-  const wanted = (await options.wanted?.(signal)) ?? {};
+  const wanted = (await options.chromeOptions?.(signal)) ?? {};
   const context = await loadContext?.(signal);
   const chrome = await step('browser', () => startIn(context, { ...options, wanted }, signal));
-  const parts = await openComponents(chrome, context, options.parts ?? []);
-  const recorder = parts.find((part) => part.recorder)?.recorder;
+  const components = await openComponents(chrome, context, options.components ?? []);
+  const recorder = components.find((component) => component.recorder)?.recorder;
   const relay = openRelay(chrome, { ...options.relay, log, recorder });
   const lost = new AbortController();
   let closing: Promise<void> | undefined;
@@ -103,15 +103,15 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     discarding ??= discard(chrome, context);
     return discarding;
   };
-  // who asks for it first may be a timer, or a poll of all the runner's releases
-  const endOnce = kept((how: Parameters<typeof end>[1]) =>
-    step('close', () => end({ chrome, context, parts }, how)),
+  // the first caller may be a timer, or a poll of all the runner's releases
+  const closeOnce = kept((how: Parameters<typeof close>[1]) =>
+    step('close', () => close({ chrome, context, components }, how)),
   );
   void chrome.pipe.closed.then(() => {
     if (closing === undefined) lost.abort(new Error(lossOf(chrome)));
   });
-  const view = parts.find((part) => part.view)?.view;
-  const putUpload = parts.find((part) => part.putUpload)?.putUpload;
+  const view = components.find((component) => component.view)?.view;
+  const putUpload = components.find((component) => component.putUpload)?.putUpload;
   return {
     relay,
     chrome,
@@ -121,7 +121,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     ...(putUpload === undefined ? {} : { putUpload }),
     close(code, reason, keep) {
       relay.close(code, reason);
-      closing ??= endOnce({ keep, isLost: lost.signal.aborted }).catch(async (error: unknown) => {
+      closing ??= closeOnce({ keep, isLost: lost.signal.aborted }).catch(async (error: unknown) => {
         await discardOnce();
         throw error;
       });
@@ -156,39 +156,43 @@ async function startIn(
   }
 }
 
-/** All or none: when one does not open, the others are ended and Chrome with them. */
+/** All or none: if one does not open, the others are closed and Chrome is ended. */
 async function openComponents(
   chrome: Chrome,
   context: Context | undefined,
   wanted: readonly OpenComponent[],
 ): Promise<SessionComponent[]> {
   const opened = await Promise.allSettled(wanted.map((open) => open(chrome)));
-  const parts = opened.flatMap((part) => (part.status === 'fulfilled' ? [part.value] : []));
-  const failed = opened.find((part) => part.status === 'rejected');
-  if (failed === undefined) return parts;
-  await Promise.all(parts.map((part) => part.close()));
-  await Promise.all(parts.map((part) => part.closeLast?.()));
+  const components = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = opened.find((one) => one.status === 'rejected');
+  if (failed === undefined) return components;
+  await Promise.all(components.map((component) => component.close()));
+  await Promise.all(components.map((component) => component.closeLast?.()));
   await discard(chrome, context);
   throw failed.reason;
 }
 
-/** Nobody keeps the profile any more: time to write it would cost 40 to 100 ms. */
+/** Kills Chrome: the profile is not kept, and a proper end would cost 40 to 100 ms. */
 async function discard(chrome: Chrome | undefined, context: Context | undefined): Promise<void> {
   chrome?.kill();
   await chrome?.exited;
   await context?.[Symbol.asyncDispose]();
 }
 
-type Open = { chrome: Chrome; context: Context | undefined; parts: readonly SessionComponent[] };
+type Open = {
+  chrome: Chrome;
+  context: Context | undefined;
+  components: readonly SessionComponent[];
+};
 
-async function end(
-  { chrome, context, parts }: Open,
+async function close(
+  { chrome, context, components }: Open,
   { keep, isLost }: { keep: boolean; isLost: boolean },
 ): Promise<void> {
-  await Promise.all(parts.map((part) => part.close()));
+  await Promise.all(components.map((component) => component.close()));
   if (keep && context?.persist) {
     if (isLost) context.notSaved(lossOf(chrome));
     else await context.save(chrome);
   }
-  await Promise.all(parts.map((part) => part.closeLast?.()));
+  await Promise.all(components.map((component) => component.closeLast?.()));
 }

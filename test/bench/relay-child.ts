@@ -12,6 +12,7 @@ import type { AppendSessionLogsRequest } from '../../proto/gen/tabern/v1/runners
 import { sessionLogs } from '../../runner/sessions/log/log-shipper.ts';
 import { openRelay } from '../../runner/sessions/relay/relay.ts';
 import { launchOne, listen, log } from '../runner/browser/lab.ts';
+import { testLease, testRunner } from '../support/runner/lease.ts';
 
 const runDir = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
 const allow = ['127.0.0.0/8'];
@@ -25,15 +26,8 @@ const runners = {
     return { full: false };
   },
 };
-const logs = sessionLogs({
-  sessionId: crypto.randomUUID(),
-  leaseId: '',
-  log,
-  now: Date.now,
-  call: {},
-  clients: { runners: runners as never },
-  lost: new AbortController().signal,
-});
+const runner = testRunner({ clients: { runners }, log });
+const logs = sessionLogs(crypto.randomUUID(), { runner, lease: testLease('') });
 const part = process.argv[2] === 'logs' ? await logs.open(chrome) : undefined;
 const relay = openRelay(chrome, { log, recorder: part?.recorder });
 const relayServer = createServer().on('upgrade', relay.serve);

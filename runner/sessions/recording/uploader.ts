@@ -15,7 +15,7 @@ import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { openFairQueue } from '../../../proto/sharing/fair-queue.ts';
 import { openShares } from '../../../proto/sharing/shares.ts';
-import { retried } from '../../leases/retry.ts';
+import { retryCall } from '../../common/core-calls.ts';
 import type { Encoded, Encoder, TimedFrame } from './encoder.ts';
 import {
   ALLOWANCE_BYTES,
@@ -216,7 +216,7 @@ async function upload(
     }
   }
   const options = { ...call, signal, timeoutMs: UPLOAD_TIMEOUT_MS };
-  const { blobId } = await retried(() => clients.blobs.writeBlob(parts(), options));
+  const { blobId } = await retryCall(() => clients.blobs.writeBlob(parts(), options));
   return blobId;
 }
 
@@ -230,5 +230,5 @@ async function addTo(
   signal: AbortSignal,
 ): Promise<void> {
   const request = { leaseId, pageId, url, ...state };
-  await retried(() => clients.runners.addRecording(request, { ...call, signal }));
+  await retryCall(() => clients.runners.addRecording(request, { ...call, signal }));
 }

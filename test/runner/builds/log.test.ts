@@ -1,52 +1,67 @@
 /** The log of a build: numbers without gaps, whatever core does. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Append, openBuildLog } from '../../../runner/builds/log.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import { openBuildLog } from '../../../runner/builds/log.ts';
+import type { Lease } from '../../../runner/leases/lease.ts';
 
 const log = suite('runner/builds/log');
 
-function opened(append: Append) {
-  const errors: unknown[] = [];
-  return {
-    errors,
-    log: openBuildLog({ append, now: () => 7, onError: (error) => errors.push(error) }),
-  };
+const silent = openLog({ role: 'test', level: 'silent' });
+const never = new AbortController().signal;
+
+function opened(appendLogs: Lease['appendLogs']) {
+  return openBuildLog({ lease: { appendLogs }, now: () => 7, log: silent });
 }
 
 log('lines are numbered in order, a message with line breaks is several', async () => {
   const got: [number, string[]][] = [];
-  const { log: lines } = opened(async (first, batch) => {
+  const lines = opened(async (first, batch) => {
     got.push([first, batch.map(({ level, message }) => `${level} ${message}`)]);
   });
   lines.line('info', 'one\r\ntwo');
   lines.line('error', 'three');
-  await lines.close();
+  await lines.flush(never);
   assert.equal(got, [[0, ['info one', 'info two', 'error three']]]);
 });
 
 log('a batch that fails is sent again with the same numbers', async () => {
   const got: [number, number][] = [];
-  const { log: lines, errors } = opened(async (first, batch) => {
+  const lines = opened(async (first, batch) => {
     got.push([first, batch.length]);
-    if (got.length === 1) throw new Error('core is away');
+    if (got.length === 1) throw new Fault('CORE_UNAVAILABLE', 'core is away');
   });
   lines.line('info', 'one');
-  await lines.close();
+  await lines.flush(never);
   assert.equal(got, [
     [0, 1],
     [0, 1],
   ]);
-  assert.is(errors.length, 1);
 });
 
-log('a core that never takes a line does not hold the build', async () => {
-  const { log: lines, errors } = opened(async () => {
-    throw new Error('core is away');
-  });
-  lines.line('info', 'one');
-  await lines.close();
-  assert.is(errors.length, 3);
-});
+log(
+  'a core that refuses a line, or is away until the deadline, does not hold a build',
+  async () => {
+    let calls = 0;
+    const refused = opened(async () => {
+      calls += 1;
+      throw new Error('broken');
+    });
+    refused.line('info', 'one');
+    await refused.flush(never);
+    assert.is(calls, 1);
+    const deadline = new AbortController();
+    const away = opened(async () => {
+      calls += 1;
+      setImmediate(() => deadline.abort());
+      throw new Fault('CORE_UNAVAILABLE', 'core is away');
+    });
+    away.line('info', 'one');
+    await away.flush(deadline.signal);
+    assert.is(calls, 2);
+  },
+);
 
 log(
   'a batch has at most 1,000 lines, a log 10,000 and a marker, a line 4,096 characters',
@@ -54,14 +69,14 @@ log(
     const batches: number[] = [];
     let last = '';
     let longest = 0;
-    const { log: lines } = opened(async (_first, batch) => {
+    const lines = opened(async (_first, batch) => {
       batches.push(batch.length);
       last = batch.at(-1)?.message ?? '';
       longest = Math.max(longest, ...batch.map(({ message }) => message.length));
     });
     lines.line('log', 'x'.repeat(5_000));
     for (let at = 0; at < 10_500; at++) lines.line('log', 'line');
-    await lines.close();
+    await lines.flush(never);
     assert.is(Math.max(...batches), 1_000);
     assert.is(
       batches.reduce((sum, one) => sum + one),

@@ -66,9 +66,14 @@ builds('a build that is over its time ends TIMED_OUT, and its installer with it'
 });
 
 builds('a runner that stops says so', async () => {
-  const { failure } = await buildOf({ 'index.ts': DEFINES }, { signal: AbortSignal.abort() });
+  const { failure } = await buildOf({ 'index.ts': DEFINES }, { stopped: AbortSignal.abort() });
   assert.is(failure?.code, 'INTERNAL_ERROR');
   assert.match(String(failure?.message), 'publish again');
+});
+
+builds('the outcome is reported to a core that was away for more than 12 s', async () => {
+  const { failure } = await buildOf({ 'other.ts': '' }, { awayMs: 12_500 });
+  assert.is(failure?.code, 'BUILD_ERROR');
 });
 
 builds('what a host answers is checked, and its lines are in the log', async () => {

@@ -1,6 +1,5 @@
 /** One invocation with hosts, Chromes and a core that do as they are told. */
 
-import { openLog } from '../../../proto/common/log.ts';
 import type { CompleteInvocationRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, type Reason } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
@@ -8,14 +7,14 @@ import type { Chrome } from '../../../runner/browser/launch.ts';
 import type { Invoke, InvokeOutcome } from '../../../runner/functions/hosts.ts';
 import { type InvocationDeps, runInvocation } from '../../../runner/functions/run-invocation.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 export type Scene = {
   /** `acts` is what has happened so far. */
   invoke?: (invoke: Invoke, crash: () => void, acts: string[]) => Promise<InvokeOutcome>;
   take?: () => Promise<Chrome>;
   timeoutMs?: number;
-  /** When core knows that it came. */
-  taken?: Promise<void>;
+  acknowledged?: Promise<void>;
   lost?: AbortSignal;
   released?: AbortSignal;
   stopped?: AbortSignal;
@@ -61,10 +60,13 @@ export async function run(scene: Scene) {
       return { accepted: true };
     },
   } as unknown as Clients['runners'];
+  const runner = testRunner({
+    clients: { runners },
+    now: () => 7,
+    stopped: scene.stopped ?? never,
+  });
   const deps: InvocationDeps = {
-    clients: { runners, blobs: {} as Clients['blobs'] },
-    runDir: '/nonexistent',
-    call: {},
+    runner,
     ...BROWSERS,
     bundles: { get: async () => ({ path: '/', sha256: '' }) },
     chromes: { take: scene.take ?? (async () => chrome) },
@@ -72,24 +74,20 @@ export async function run(scene: Scene) {
       invoke: async (invoke) =>
         scene.invoke?.(invoke, pipe.resolve, acts) ?? { type: 'result', json: '1' },
     },
-    log: openLog({ role: 'test', level: 'silent' }),
-    now: () => 7,
-    server: {
+    sessionServer: {
       register(signingKey) {
         acts.push(`${signingKey} in`);
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },
     },
-    acknowledged: scene.taken ?? Promise.resolve(),
-    lost: scene.lost ?? never,
-    released: scene.released ?? never,
-    stopped: scene.stopped ?? never,
   };
+  const { acknowledged, lost, released } = scene;
+  const lease = testLease('lease', { acknowledged, lost, released }, runner);
   const { timeoutMs = 60_000 } = scene;
   const work = { ...NO_WORK, timeoutMs };
   // timers of AbortSignal.timeout keep no process alive; sockets do in a real runner
   const awake = setInterval(() => {}, 1_000);
-  await runInvocation(work, 'lease', deps).finally(() => clearInterval(awake));
+  await runInvocation(work, lease, deps).finally(() => clearInterval(awake));
   return { told, acts, outcome: told[0]?.outcome };
 }
 

@@ -32,11 +32,11 @@ test('a value is told once, when the log is sent; Chrome goes then', async () =>
 
 test('no handler begins before core knows that it came, and none of a lost lease', async () => {
   for (const isOurs of [true, false]) {
-    const taken = Promise.withResolvers<void>();
+    const acknowledged = Promise.withResolvers<void>();
     const lost = new AbortController();
     let hasBegun = false;
     const running = run({
-      taken: taken.promise,
+      acknowledged: acknowledged.promise,
       lost: lost.signal,
       async invoke() {
         hasBegun = true;
@@ -46,7 +46,7 @@ test('no handler begins before core knows that it came, and none of a lost lease
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     assert.not.ok(hasBegun);
     if (!isOurs) lost.abort();
-    taken.resolve();
+    acknowledged.resolve();
     const { told, acts } = await running;
     assert.is(hasBegun, isOurs);
     assert.is(told.length, isOurs ? 1 : 0);

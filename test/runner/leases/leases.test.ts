@@ -17,14 +17,19 @@ const never = new AbortController().signal;
 /** No lease is renewed while a test runs. */
 const SELDOM = { leaseMs: 3_600_000 };
 
-function leasesOf(renewLeases: Runners['renewLeases'], given: Partial<Given> = {}) {
+function leasesOf(
+  renewLeases: Runners['renewLeases'],
+  given: Partial<Given> & { warn?: (message: string) => void } = {},
+) {
   const over = new AbortController();
   const superseded = new AbortController();
   const onSuperseded = () => superseded.abort();
   const { signal } = over;
   const clients = { runners: { renewLeases } as Runners };
   const times = { leaseMs: 15, now: () => performance.now(), stopped: never };
-  const own = { clients, call: {}, runner, log, onSuperseded };
+  const { warn = () => undefined } = given;
+  const noted = { ...log, warn: (_fields: unknown, message: string) => warn(message) };
+  const own = { clients, call: {}, runner, log: noted as unknown as typeof log, onSuperseded };
   const leases = localLeases({ ...own, ...times, ...given, signal });
   return {
     leases,
@@ -200,6 +205,62 @@ test('a superseded instance loses all that it holds', async () => {
   scene.leases.acknowledge(['a', 'b']);
   await once(scene.superseded, 'abort');
   assert.ok(held.every(({ lost }) => lost.aborted));
+});
+
+/** A lease whose next renewal is answered without it, by `lose`. */
+async function losable() {
+  const warnings: string[] = [];
+  const answer = Promise.withResolvers<{ leaseIds: string[] }>();
+  let calls = 0;
+  const scene = leasesOf(
+    ({ leaseIds }) => {
+      calls += 1;
+      if (calls === 1 || leaseIds.length === 0) return Promise.resolve({ leaseIds });
+      return answer.promise;
+    },
+    { warn: (message) => warnings.push(message) },
+  );
+  const lease = scene.leases.hold('a');
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
+  await until(() => calls === 2);
+  const renewed = () => new Promise((resolve) => setTimeout(resolve, 30));
+  return {
+    lease,
+    warnings,
+    lose(): Promise<unknown> {
+      answer.resolve({ leaseIds: [] });
+      return renewed();
+    },
+    [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),
+  };
+}
+
+test('a lease whose outcome core has answered during a renewal is not lost', async () => {
+  await using scene = await losable();
+  await scene.lease.report(async () => true);
+  await scene.lose();
+  assert.equal(scene.warnings, []);
+  assert.not.ok(scene.lease.lost.aborted);
+});
+
+test('a loss during the report is a warning only when core does not answer', async () => {
+  for (const isAnswered of [true, false]) {
+    await using scene = await losable();
+    await scene.lease.report(async () => {
+      await scene.lose();
+      assert.ok(scene.lease.lost.aborted);
+      return isAnswered;
+    });
+    assert.equal(scene.warnings, isAnswered ? [] : ['a lease is lost']);
+  }
+});
+
+test('a loss before the report is one warning, and nothing is reported', async () => {
+  await using scene = await losable();
+  await scene.lose();
+  await scene.lease.report(() => Promise.reject(new Error('reported')));
+  assert.equal(scene.warnings, ['a lease is lost']);
 });
 
 test.run();

@@ -1,13 +1,11 @@
-/** The log of a run on its way to a core that comes, goes, refuses or never answers. */
+/** The log of a lease, while core restarts, refuses it or does not answer. */
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../../proto/common/log.ts';
 import type { AppendLogsRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import type { Clients } from '../../../proto/rpc/services.ts';
-import { MARKER, RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
-import { openRunLog } from '../../../runner/leases/log-shipper.ts';
+import { openLineLog } from '../../../runner/leases/log-shipper.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 const test = suite('runner/leases/log-shipper');
 const line = { level: 'log', message: 'a', timestamp: 1 } as const;
@@ -19,14 +17,14 @@ function logTo(append: Append) {
       await append(request, signal);
       return {};
     },
-  } as unknown as Clients['runners'];
-  const log = openLog({ role: 'test', level: 'silent' });
-  return openRunLog({ leaseId: 'l', clients: { runners }, call: {}, log });
+  };
+  const runner = testRunner({ clients: { runners } });
+  return openLineLog({ lease: testLease('l', {}, runner), log: runner.log, delayMs: 100 });
 }
 
 const never = new AbortController().signal;
 
-test('lines are numbered on, and what a core that was away missed is sent again', async () => {
+test('lines are numbered, and a batch is sent again after core was away', async () => {
   const got: [number, number][] = [];
   let away = 1;
   const lines = logTo(async ({ first, lines: sent }) => {
@@ -67,31 +65,33 @@ for (const [what, append] of [
       once(signal, 'abort').then(() => Promise.reject(signal.reason)),
   ],
 ] as [string, Append][]) {
-  test(`with a core that ${what}, a batch under way ends with the patience`, async () => {
+  test(`with a core that ${what}, a batch in progress ends with the deadline`, async () => {
     const begun = Promise.withResolvers<void>();
     const lines = logTo((request, signal) => {
       begun.resolve();
       return append(request, signal);
     });
     lines.add([line]);
-    await begun.promise; // sent by its own timer, before anybody waits for the end
-    const patience = new AbortController();
-    const flushed = lines.flush(patience.signal);
-    patience.abort();
+    await begun.promise; // sent by the timer, before the flush
+    const deadline = new AbortController();
+    const flushed = lines.flush(deadline.signal);
+    deadline.abort();
     await flushed;
   });
 }
 
-test('what passes the limit is cut with one marker', async () => {
-  const got: string[] = [];
-  const lines = logTo(async ({ lines: sent }) => {
-    got.push(...sent.map(({ message }) => message));
+test('lines that are added while a batch is sent follow in the next one', async () => {
+  const got: [number, number][] = [];
+  const lines = logTo(async ({ first, lines: sent }) => {
+    got.push([first, sent.length]);
+    if (first === 0) lines.add([line, line]);
   });
-  lines.add(Array(40).fill({ ...line, message: 'x'.repeat(RUN_MAX_BYTES / 32) }));
+  lines.add([line]);
   await lines.flush(never);
-  assert.is(got.filter((message) => message === MARKER).length, 1);
-  assert.is(got.at(-1), MARKER);
-  assert.is(got.length, 32);
+  assert.equal(got, [
+    [0, 1],
+    [1, 2],
+  ]);
 });
 
 test.run();

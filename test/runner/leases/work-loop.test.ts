@@ -1,26 +1,26 @@
 /** The work loop: places, retries, and the announcement before the lease is acknowledged. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../../proto/common/log.ts';
 import type { Work } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { Leases } from '../../../runner/leases/leases.ts';
 import { type LoopOptions, workLoop } from '../../../runner/leases/work-loop.ts';
 import { until } from '../../support/poll.ts';
+import { testRunner } from '../../support/runner/lease.ts';
 import { localLeases } from '../../support/runner/leases.ts';
 
 const loop = suite('runner/leases/work-loop');
-const log = openLog({ role: 'test', level: 'silent' });
-const runner = { runnerId: 'r', instanceId: 'i' };
 type Runners = Clients['runners'];
 
 const never = new AbortController().signal;
 const noLeases: Leases = {
-  hold: () => ({
+  hold: (id) => ({
+    id,
     lost: never,
     released: never,
     acknowledged: Promise.resolve(),
+    report: async (send) => void (await send()),
     [Symbol.dispose]() {},
   }),
   held: () => 0,
@@ -31,15 +31,13 @@ const noLeases: Leases = {
 
 const SHARED = {
   kind: 'INVOCATION',
-  call: {},
-  runner,
   leases: noLeases,
-  log,
   onSuperseded: () => assert.unreachable(),
 } as const satisfies Partial<LoopOptions>;
 
-function core(methods: Partial<Runners>): Pick<Clients, 'runners'> {
-  return { runners: methods as Runners };
+/** A runner with this core, which ends with the signal. */
+function runnerOf(runners: Partial<Runners>, ending: AbortSignal) {
+  return testRunner({ clients: { runners }, ending });
 }
 
 function work(leaseId: string): Work {
@@ -70,9 +68,8 @@ async function run(isAcknowledged: boolean): Promise<string[]> {
   const looping = workLoop({
     ...SHARED,
     max: 4,
-    clients: { runners },
+    runner: testRunner({ clients: { runners }, ending: ending.signal }),
     leases,
-    signal: ending.signal,
     announce({ leaseId }) {
       acts.push(`${leaseId} announced`);
       return { [Symbol.dispose]: () => void acts.push(`${leaseId} withdrawn`) };
@@ -112,13 +109,15 @@ loop('never more work than places, and the last piece is waited for', async () =
   const looping = workLoop({
     ...SHARED,
     max: 3,
-    clients: core({
-      async leaseWork({ max }) {
-        asked.push(max);
-        return { work: asked.length > 3 ? [] : [work(`${asked.length}`)] };
+    runner: runnerOf(
+      {
+        async leaseWork({ max }) {
+          asked.push(max);
+          return { work: asked.length > 3 ? [] : [work(`${asked.length}`)] };
+        },
       },
-    }),
-    signal: ended.signal,
+      ended.signal,
+    ),
     async run() {
       running += 1;
       if (running === 3) queueMicrotask(() => ended.abort());
@@ -139,7 +138,7 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
   const acts: string[] = [];
   let now = 0;
   let calls = 0;
-  const clients = core({
+  const runners: Partial<Runners> = {
     async leaseWork() {
       if (acts.length === 0) return { work: [work('a')] };
       ended.abort();
@@ -152,14 +151,25 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
       now = 31; // renewed in vain, for more than twice its time
       throw new Fault('CORE_UNAVAILABLE', 'away');
     },
+  };
+  const runner = runnerOf(runners, ended.signal);
+  const { clients, call, log, identity, stopped } = runner;
+  const leases = localLeases({
+    clients,
+    call,
+    log,
+    runner: identity,
+    leaseMs: 15,
+    now: () => now,
+    onSuperseded: SHARED.onSuperseded,
+    stopped,
+    signal: ended.signal,
   });
-  const own = { ...SHARED, clients, leaseMs: 15, now: () => now };
-  const leases = localLeases({ ...own, stopped: never, signal: ended.signal });
   const looping = workLoop({
-    ...own,
+    ...SHARED,
+    runner,
     max: 1,
     leases,
-    signal: ended.signal,
     async run(_work, { lost, acknowledged }) {
       await acknowledged;
       acts.push(lost.aborted ? 'left' : 'runs');
@@ -177,16 +187,18 @@ loop('a failed lease call is tried again, a failed piece of work ends nothing', 
   await workLoop({
     ...SHARED,
     max: 1,
-    clients: core({
-      async leaseWork() {
-        calls += 1;
-        if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
-        if (calls === 2) return { work: [work('bad')] };
-        ended.abort();
-        return { work: [] };
+    runner: runnerOf(
+      {
+        async leaseWork() {
+          calls += 1;
+          if (calls === 1) throw new Fault('CORE_UNAVAILABLE', 'away');
+          if (calls === 2) return { work: [work('bad')] };
+          ended.abort();
+          return { work: [] };
+        },
       },
-    }),
-    signal: ended.signal,
+      ended.signal,
+    ),
     async run() {
       throw new Error('broken');
     },
@@ -200,16 +212,18 @@ loop('a superseded instance asks no more', async () => {
   await workLoop({
     ...SHARED,
     max: 1,
-    clients: core({
-      async leaseWork() {
-        calls += 1;
-        throw new Fault('LEASE_LOST', 'a newer one is registered');
+    runner: runnerOf(
+      {
+        async leaseWork() {
+          calls += 1;
+          throw new Fault('LEASE_LOST', 'a newer one is registered');
+        },
       },
-    }),
+      never,
+    ),
     onSuperseded: () => {
       told += 1;
     },
-    signal: never,
     run: async () => assert.unreachable(),
   });
   assert.equal([calls, told], [1, 1]);

@@ -1,20 +1,21 @@
-/** The parts of a session together: what the end of one says of another. */
+/** The components of a session together: the order in which they close. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { settingsDeps } from '../../../runner/sessions/browser-settings.ts';
-import { type ComponentDeps, componentsOf } from '../../../runner/sessions/components.ts';
+import { componentsOf } from '../../../runner/sessions/components.ts';
 import type { Context } from '../../../runner/sessions/context.ts';
 import { openSession } from '../../../runner/sessions/session.ts';
+import { BROWSERS } from '../../support/runner/browsers.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { launchOne, log } from '../browser/lab.ts';
 
 const test = suite('runner/sessions/components-end');
 const never = new AbortController().signal;
 
-test('what the save of a context has to say still stands in the log', async () => {
+test('a warning of the save of the context is in the log', async () => {
   await using dir = tempDirectory();
   const profileDir = join(dir.path, 'profile');
   await mkdir(profileDir);
@@ -26,19 +27,12 @@ test('what the save of a context has to say still stands in the log', async () =
     },
   };
   const now = Date.now;
-  const deps = {
-    clients: { runners, blobs: {} } as unknown as ComponentDeps['clients'],
-    call: {},
-    leaseId: 'lease',
-    runDir: dir.path,
-    log,
-    now,
-    lost: never,
-    engine: undefined,
-    browsers: settingsDeps({ proxy: undefined, adLists: [] }),
+  const resources = {
+    ...BROWSERS,
+    runner: testRunner({ clients: { runners }, runDir: dir.path, log, now }),
   };
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson: '', extension: undefined };
-  const { open: parts, wanted, warn } = componentsOf(work, deps);
+  const { components, chromeOptions, warn } = componentsOf(work, testLease('lease'), resources);
   const context: Context = {
     profileDir,
     persist: true,
@@ -49,7 +43,7 @@ test('what the save of a context has to say still stands in the log', async () =
   };
   const chromes = { take: () => launchOne({ runDir: dir.path, allow: [], profileDir }) };
   const loadContext = async () => context;
-  const options = { chromes, log, now, loadContext, wanted, parts };
+  const options = { chromes, log, now, loadContext, chromeOptions, components };
   const session = await openSession(options, never);
   await session.close(1000, 'over', true).finally(session.discard);
   assert.match(lines.join(), /the context was not saved/);

@@ -8,10 +8,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SaveContextResponse } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import type { Clients } from '../../../proto/rpc/services.ts';
 import type { Chrome } from '../../../runner/browser/launch.ts';
 import { openContext } from '../../../runner/sessions/context.ts';
 import { PAIR } from '../../proto/archives/sealed.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { log } from '../browser/lab.ts';
 
@@ -57,13 +57,9 @@ async function save({ exit = 0, upload, saved }: Scene) {
   const context = await openContext(
     work,
     {
-      clients: { blobs, runners } as unknown as Pick<Clients, 'blobs' | 'runners'>,
-      call: {},
-      runDir: dir.path,
-      leaseId: 'lease',
-      log,
+      runner: testRunner({ clients: { blobs, runners }, runDir: dir.path, log }),
+      lease: testLease('lease'),
       warn: (message) => warnings.push(message),
-      lost: new AbortController().signal,
     },
     new AbortController().signal,
   );

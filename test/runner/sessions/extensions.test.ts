@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type ComponentDeps, componentsOf } from '../../../runner/sessions/components.ts';
+import { componentsOf } from '../../../runner/sessions/components.ts';
 import { openExtensions } from '../../../runner/sessions/extensions.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
@@ -35,9 +36,9 @@ async function startOf({ extensions, wanted }: Awaited<ReturnType<typeof openWit
   const log = { info: ({ message }: { message: string }) => warnings.push(message) };
   const sessionParamsJson = '{"browserSettings":{"extensionId":"e","logSession":false}}';
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson, extension: wanted };
-  const deps = { ...BROWSERS, log, extensions, recordings: undefined };
-  const parts = componentsOf(work as never, deps as unknown as ComponentDeps);
-  return { started: await parts.wanted(signal), warnings };
+  const resources = { ...BROWSERS, runner: testRunner({ log: log as never }), extensions };
+  const { chromeOptions } = componentsOf(work as never, testLease('lease'), resources);
+  return { started: await chromeOptions(signal), warnings };
 }
 
 for (const name of ['proxy', 'nativeMessaging']) {

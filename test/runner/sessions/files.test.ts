@@ -12,6 +12,7 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 import { type DownloadsOptions, downloads } from '../../../runner/sessions/downloads.ts';
 import { uploads } from '../../../runner/sessions/uploads.ts';
 import { faultOf } from '../../support/fault.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { startSlow } from '../../support/servers/slow.ts';
 import { type Lab, log, openLab, until } from '../browser/lab.ts';
 
@@ -49,12 +50,9 @@ function keeping(options: Partial<DownloadsOptions> = {}) {
     },
   };
   const open = downloads({
-    clients: clients as never,
-    call: {},
-    leaseId: 'the-lease',
-    log,
+    runner: testRunner({ clients, log }),
+    lease: testLease('the-lease'),
     warn: (message) => warnings.push(message),
-    lost: new AbortController().signal,
     ...options,
   });
   return { open, kept, warnings };

@@ -13,6 +13,7 @@ import { openSessionServer, type Target } from '../../../runner/sessions/server/
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { launchOne, log } from '../browser/lab.ts';
 
@@ -61,23 +62,15 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
   const chrome = await launchOne({ runDir: dir.path, allow: [] });
   const { told, started, runners } = core();
   const released = new AbortController();
-  const never = new AbortController().signal;
   const work = { ...WORK, timeoutMs, keepAlive };
-  const ran = runSession(work, 'lease', {
-    clients: { runners, blobs: {} as Clients['blobs'] },
+  const runner = testRunner({ clients: { runners }, runDir: dir.path, log });
+  const lease = testLease('lease', { released: released.signal }, runner);
+  const ran = runSession(work, lease, {
+    runner,
     ...BROWSERS,
-    call: {},
     chromes: { take: async () => chrome },
-    server,
-    runDir: dir.path,
-    log,
-    now: Date.now,
+    sessionServer: server,
     times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, ...times },
-    acknowledged: Promise.resolve(),
-    lost: never,
-    released: released.signal,
-    ending: never,
-    stopped: never,
   });
   await started;
   const kept = cleanup.move();

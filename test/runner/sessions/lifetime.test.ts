@@ -20,9 +20,11 @@ function open({ keepAlive = false, connectMs = LONG_MS, graceMs = LONG_MS }: Sce
   const one = openLifetime({
     keepAlive,
     times: { connectMs, graceMs },
-    released: signals.released.signal,
-    ending: signals.ending.signal,
-    lost: signals.lost.signal,
+    signals: {
+      released: signals.released.signal,
+      ending: signals.ending.signal,
+      lost: signals.lost.signal,
+    },
   });
   return { one, signals, [Symbol.dispose]: () => one[Symbol.dispose]() };
 }

@@ -1,13 +1,13 @@
 /** One leased session, one end: with a Chrome, a door and a core that do as they are told. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../../proto/common/log.ts';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { Chrome } from '../../../runner/browser/launch.ts';
 import { runSession, type SessionDeps } from '../../../runner/sessions/run-session.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
+import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 const test = suite('runner/sessions/run-session');
 /** This Chrome tells nothing. */
@@ -32,8 +32,7 @@ type Scene = {
   passedMs?: number;
   /** Aborted before it begins. */
   before?: Name[];
-  /** When core knows that it came. */
-  taken?: Promise<void>;
+  acknowledged?: Promise<void>;
   /** What its Chrome was ended for. */
   overMemory?: string;
 };
@@ -75,28 +74,29 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   } as unknown as Clients['runners'];
   const startedAt = 1_000;
   let asked = 0;
+  const runner = testRunner({
+    clients: { runners },
+    now: () => startedAt + (asked++ > 0 ? (scene.passedMs ?? 0) : 0),
+    ending: signals.ending.signal,
+    stopped: signals.stopped.signal,
+  });
   const deps: SessionDeps = {
-    clients: { runners, blobs: {} as Clients['blobs'] },
-    call: {},
+    runner,
     ...BROWSERS,
     chromes: { take: (_wanted, signal) => take?.(signal) ?? Promise.resolve(chrome) },
-    server: {
+    sessionServer: {
       register(signingKey) {
         acts.push(`${signingKey} in`);
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },
     },
-    runDir: '/nonexistent',
-    log: openLog({ role: 'test', level: 'silent' }),
-    now: () => startedAt + (asked++ > 0 ? (scene.passedMs ?? 0) : 0),
     times: { connectMs: 1_000_000, idleMs: 1_000_000, graceMs: 0 },
-    acknowledged: scene.taken?.then(() => void acts.push('known')) ?? Promise.resolve(),
-    lost: signals.lost.signal,
-    released: signals.released.signal,
-    ending: signals.ending.signal,
-    stopped: signals.stopped.signal,
   };
-  await runSession({ ...WORK, timeoutMs: scene.timeoutMs ?? WORK.timeoutMs }, 'lease', deps);
+  const acknowledged = scene.acknowledged?.then(() => void acts.push('known'));
+  const { lost, released } = signals;
+  const given = { acknowledged, lost: lost.signal, released: released.signal };
+  const work = { ...WORK, timeoutMs: scene.timeoutMs ?? WORK.timeoutMs };
+  await runSession(work, testLease('lease', given, runner), deps);
   return { acts, told, end: told[0]?.end, reason: told[0]?.reason };
 }
 
@@ -118,10 +118,10 @@ test('before core knows that it came nobody is let in, and no end is told', asyn
     setImmediate(abort, 'released');
     return true;
   };
-  const { acts } = await run({ taken: soon(), start });
+  const { acts } = await run({ acknowledged: soon(), start });
   assert.equal(acts, ['known', 'k in', 'started', 'k out', 'chrome gone', 'told']);
   const take = () => Promise.reject(new Error('no Chrome'));
-  const failed = await run({ taken: soon(), take });
+  const failed = await run({ acknowledged: soon(), take });
   assert.equal(failed.acts, ['known', 'told']);
 });
 

@@ -1,9 +1,9 @@
-/** What a runner has for its sessions, when a test does not look at it. */
+/** A runner's browser settings, for tests of other things. */
 
 import { settingsDeps } from '../../../runner/sessions/browser-settings.ts';
-import type { ComponentDeps } from '../../../runner/sessions/components.ts';
+import type { SessionResources } from '../../../runner/sessions/components.ts';
 
-export const BROWSERS: Pick<ComponentDeps, 'engine' | 'browsers'> = {
+export const BROWSERS: Pick<SessionResources, 'engine' | 'settings'> = {
   engine: undefined,
-  browsers: settingsDeps({ proxy: undefined, adLists: [] }),
+  settings: settingsDeps({ proxy: undefined, adLists: [] }),
 };

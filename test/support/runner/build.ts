@@ -17,6 +17,7 @@ import { type Clients, SERVICES } from '../../../proto/rpc/services.ts';
 import { openInstalled } from '../../../runner/builds/install/cache.ts';
 import { type BuildDeps, type Introspector, runBuild } from '../../../runner/builds/run-build.ts';
 import { openJail } from '../../../runner/jail/open.ts';
+import { testLease, testRunner } from './lease.ts';
 import { directory } from './project.ts';
 
 export const PROJECTS = join(import.meta.dirname, '../projects');
@@ -36,11 +37,11 @@ const here: Introspector = {
 };
 
 /** What core would see of one build. */
-function core(archive: Buffer) {
+function core(archive: Buffer, awayMs: number) {
   const lines: string[] = [];
   const ends: CompleteBuildRequest['outcome'][] = [];
   const stored: Buffer[] = [];
-  let isDown = true;
+  let firstAt: number | undefined;
   const runners: Partial<Handlers<typeof SERVICES.runners>> = {
     async appendLogs({ leaseId, first, lines: given }) {
       assert.is(leaseId, LEASE);
@@ -49,10 +50,10 @@ function core(archive: Buffer) {
       return {};
     },
     async completeBuild({ outcome }) {
-      if (isDown) {
-        isDown = false;
-        throw new Fault('CORE_UNAVAILABLE', 'starting');
-      }
+      const isFirst = firstAt === undefined;
+      firstAt ??= performance.now();
+      const isAway = isFirst || performance.now() - firstAt < awayMs;
+      if (isAway) throw new Fault('CORE_UNAVAILABLE', 'starting');
       ends.push(outcome);
       return { accepted: true };
     },
@@ -84,8 +85,12 @@ function core(archive: Buffer) {
   return { clients, lines, ends, stored };
 }
 
-type Change = Partial<BuildDeps> & {
+type Change = Partial<Pick<BuildDeps, 'hosts' | 'installed'>> & {
+  /** Aborts when the runner stops. */
+  stopped?: AbortSignal;
   timeoutMs?: number;
+  /** How long core cannot be reached when the build reports its outcome. */
+  awayMs?: number;
   projectId?: string;
   env?: NodeJS.ProcessEnv;
   sandbox?: 'auto' | 'bwrap' | 'landlock' | 'none';
@@ -99,29 +104,24 @@ const log = openLog({ role: 'test', level: 'silent' });
 /** Builds a folder, and checks that nothing of it stays. */
 export async function build(folder: string, change: Change = {}) {
   const { timeoutMs = 120_000, projectId = 'p', ...more } = change;
-  const { env = process.env, sandbox = 'auto', beside = {}, archive, ...deps } = more;
+  const { env = process.env, sandbox = 'auto', beside = {}, archive, awayMs = 0 } = more;
+  const { hosts = here } = more;
   await using temp = directory(beside);
   const file = join(temp.path, 'archive.tgz');
   await create({ gzip: true, cwd: folder, file, portable: true }, ['.']);
-  const seen = core(archive ?? (await readFile(file)));
+  const seen = core(archive ?? (await readFile(file)), awayMs);
   const runDirectory = join(temp.path, 'run');
   await mkdir(runDirectory);
   const ids = { buildId: 'b', projectId, archiveBlobId: 'a' };
   const work = { ...ids, entrypoint: 'index.ts', timeoutMs };
   const jail = await openJail({ sandbox, log });
-  const installed = await openInstalled({ dir: join(temp.path, 'installs'), now: Date.now, log });
+  const cache = { dir: join(temp.path, 'installs'), now: Date.now, log };
+  const installed = change.installed ?? (await openInstalled(cache));
   const began = process.threadCpuUsage();
-  await runBuild(work, LEASE, {
-    clients: seen.clients,
-    call: { metadata: {} },
-    hosts: here,
-    jail,
-    installed,
-    config: { runDirectory, env },
-    log,
-    signal: AbortSignal.timeout(120_000),
-    ...deps,
-  });
+  const stopped = change.stopped ?? AbortSignal.timeout(120_000);
+  const runner = testRunner({ clients: seen.clients, runDir: runDirectory, stopped });
+  const deps = { runner, hosts, jail, installed, env };
+  await runBuild(work, testLease(LEASE, {}, runner), deps);
   const { user, system } = process.threadCpuUsage(began);
   assert.is(seen.ends.length, 1, 'told once');
   assert.equal(readdirSync(join(runDirectory, 'builds')), [], 'nothing is left');

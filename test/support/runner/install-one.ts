@@ -22,7 +22,7 @@ export async function installOne(options: {
   const manifest = '{"dependencies": {"left-pad": "1"}}';
   await writeFile(join(place.project, 'package.json'), manifest, { mode: 0o666 });
   const installed = await openInstalled({ dir: join(dir, 'kept'), now: Date.now, log });
-  const lines = { line: () => undefined, close: async () => undefined };
+  const lines = { line: () => undefined, flush: async () => undefined };
   await install(
     { npm: false, pnpm: false, isDropped: false, ofJsr: [] },
     {

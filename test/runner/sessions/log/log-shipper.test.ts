@@ -2,13 +2,13 @@
 import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../../../proto/common/log.ts';
 import { must } from '../../../../proto/common/must.ts';
 import type { AppendSessionLogsRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Chrome } from '../../../../runner/browser/launch.ts';
 import { sessionLogs } from '../../../../runner/sessions/log/log-shipper.ts';
 import { until } from '../../../support/poll.ts';
+import { testLease, testRunner } from '../../../support/runner/lease.ts';
 
 const test = suite('runner/sessions/log/log-shipper');
 const LIMIT_MS = 20_000;
@@ -29,15 +29,9 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
       return answer;
     },
   };
-  const logs = sessionLogs({
-    sessionId: 'a-session',
-    leaseId: 'a-lease',
-    call: {},
-    now: () => 5,
-    clients: { runners: runners as never },
-    log: openLog({ role: 'test', level: 'silent' }),
-    lost: lost.signal,
-  });
+  const runner = testRunner({ clients: { runners }, now: () => 5 });
+  const lease = testLease('a-lease', { lost: lost.signal });
+  const logs = sessionLogs('a-session', { runner, lease });
   const { promise: closed } = Promise.withResolvers<void>();
   const none = { targetInfos: [] };
   const pipe = { call: async () => none, onEvent: () => () => undefined, closed };

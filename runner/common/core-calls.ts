@@ -1,0 +1,23 @@
+/** Calls to core that fail while core restarts. */
+import { retry } from '../../proto/common/retry.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+
+/** Ours: 12 s of pauses. A lease that was not renewed for 15 s is lost anyway. */
+const RESTART = { firstMs: 100, maxMs: 4_000, limitMs: 12_000 };
+
+/**
+ * Retries a call for as long as a restart of core takes. Only for calls that may run twice without
+ * a second effect. Rejects with the error of the last attempt.
+ */
+export function retryCall<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  return retry(call, { ...RESTART, signal, isRetryable: isRestart });
+}
+
+/** Whether the same call may succeed later. */
+export function isTransient(error: unknown): boolean {
+  return isRestart(error) || (error instanceof Fault && error.reason === 'DEADLINE');
+}
+
+function isRestart(error: unknown): boolean {
+  return error instanceof Fault && error.row.retry === 'yes';
+}

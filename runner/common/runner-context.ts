@@ -1,0 +1,20 @@
+/** What every piece of work uses of the runner that runs it. */
+import type { Log } from '../../proto/common/log.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
+
+export type RunnerContext = {
+  identity: { runnerId: string; instanceId: string };
+  clients: Pick<Clients, 'blobs' | 'runners'>;
+  /** Carries the runner's token. */
+  call: CallOptions;
+  /** The directory of this instance; it is removed with the instance. */
+  runDir: string;
+  log: Log;
+  /** In milliseconds since 1970. */
+  now: () => number;
+  /** Aborts when the runner leases no more work. */
+  ending: AbortSignal;
+  /** Aborts when the runner has no time left. */
+  stopped: AbortSignal;
+};

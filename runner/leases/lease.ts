@@ -1,0 +1,116 @@
+/**
+ * One lease, as its work uses it: sessions, invocations and builds alike. The outcome is reported
+ * until core answers or the lease is lost; a runner that shuts down reports for 2 s.
+ */
+import { retry } from '../../proto/common/retry.ts';
+import type {
+  AppendLogsRequest,
+  CompleteBuildRequest,
+  CompleteInvocationRequest,
+  CompleteSessionRequest,
+} from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import { abortAfter } from '../common/abort.ts';
+import { isTransient } from '../common/core-calls.ts';
+import type { RunnerContext } from '../common/runner-context.ts';
+import type { HeldLease, LeaseState } from './leases.ts';
+
+/** Ours: between two attempts to report an outcome. */
+const RETRY_MS = 500;
+/** Ours: for the outcome of work that a shutdown has cut short; core may be shutting down too. */
+const SHUTDOWN_GRACE_MS = 2_000;
+/**
+ * Ours: core drops the lease when it accepts the outcome, and a renewal may say so before the
+ * answer has arrived.
+ */
+const ANSWER_MS = 1_000;
+
+/** The outcome of a piece of work. */
+export type Outcome =
+  | ({ kind: 'INVOCATION' } & Omit<CompleteInvocationRequest, 'leaseId'>)
+  | ({ kind: 'SESSION' } & Omit<CompleteSessionRequest, 'leaseId'>)
+  | ({ kind: 'BUILD' } & Omit<CompleteBuildRequest, 'leaseId'>);
+
+export type Lease = LeaseState & {
+  /** For calls on behalf of the work: the runner's token, and the trace of the work. */
+  call: CallOptions;
+  /** Aborts when nothing more can be reported: the lease is lost, or the runner has no time. */
+  reportDeadline(): AbortSignal;
+  /** Sends lines of the work's log, numbered from `first`. Rejects when core does not accept. */
+  appendLogs(first: number, lines: AppendLogsRequest['lines'], signal: AbortSignal): Promise<void>;
+  /** Reports the outcome, unless the lease is lost. Called once; never rejects. */
+  complete(outcome: Outcome): Promise<void>;
+};
+
+export type LeaseDeps = Pick<RunnerContext, 'call' | 'log' | 'stopped'> & {
+  clients: Pick<RunnerContext['clients'], 'runners'>;
+};
+
+export function openLease(held: HeldLease, { clients, call, log, stopped }: LeaseDeps): Lease {
+  const { id, acknowledged, lost, released } = held;
+  const { runners } = clients;
+  const shutdown = once(() => (stopped.aborted ? AbortSignal.timeout(SHUTDOWN_GRACE_MS) : stopped));
+  const reportDeadline = once(() => AbortSignal.any([lost, shutdown()]));
+
+  /** Whether core has answered. Never rejects. */
+  const report = async (outcome: Outcome): Promise<boolean> => {
+    const deadline = reportDeadline();
+    if (deadline.aborted) return false;
+    using unanswered = abortAfter(lost, ANSWER_MS);
+    const signal = AbortSignal.any([shutdown(), unanswered.signal]);
+    const attempt = () => send(runners, id, { outcome, options: { ...call, signal } });
+    const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS };
+    try {
+      const answer = await retry(attempt, {
+        ...pauses,
+        isRetryable: isTransient,
+        signal: deadline,
+      });
+      if (!answer.accepted) log.warn({ leaseId: id }, 'the outcome was late: the lease was lost');
+      return true;
+    } catch (error) {
+      if (deadline.aborted) return false;
+      log.error({ err: error, leaseId: id }, 'core refused an outcome');
+      return true;
+    }
+  };
+  return {
+    id,
+    acknowledged,
+    lost,
+    released,
+    call,
+    reportDeadline,
+    async appendLogs(first, lines, signal) {
+      await runners.appendLogs({ leaseId: id, first, lines }, { ...call, signal });
+    },
+    complete: (outcome) => held.report(() => report(outcome)),
+  };
+}
+
+function send(
+  runners: LeaseDeps['clients']['runners'],
+  leaseId: string,
+  { outcome, options }: { outcome: Outcome; options: CallOptions },
+): Promise<{ accepted: boolean }> {
+  switch (outcome.kind) {
+    case 'INVOCATION': {
+      const { outcome: result, sessionStartMs } = outcome;
+      return runners.completeInvocation({ leaseId, outcome: result, sessionStartMs }, options);
+    }
+    case 'SESSION': {
+      const { end, reason, proxyBytes } = outcome;
+      return runners.completeSession({ leaseId, end, reason, proxyBytes }, options);
+    }
+    case 'BUILD':
+      return runners.completeBuild({ leaseId, outcome: outcome.outcome }, options);
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

@@ -1,0 +1,28 @@
+/** The log of an invocation: its size limit. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLog } from '../../../proto/common/log.ts';
+import { openInvocationLog } from '../../../runner/functions/invocation-log.ts';
+import { MARKER, RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
+
+const test = suite('runner/functions/invocation-log');
+const log = openLog({ role: 'test', level: 'silent' });
+const line = { level: 'log', message: 'a', timestamp: 1 } as const;
+const never = new AbortController().signal;
+
+test('a log over the limit is cut with one marker', async () => {
+  const got: string[] = [];
+  const lease = {
+    async appendLogs(_first: number, sent: readonly { message: string }[]) {
+      got.push(...sent.map(({ message }) => message));
+    },
+  };
+  const lines = openInvocationLog({ lease, log });
+  lines.add(Array(40).fill({ ...line, message: 'x'.repeat(RUN_MAX_BYTES / 32) }));
+  await lines.flush(never);
+  assert.is(got.filter((message) => message === MARKER).length, 1);
+  assert.is(got.at(-1), MARKER);
+  assert.is(got.length, 32);
+});
+
+test.run();
