@@ -1,38 +1,26 @@
-/**
- * The thread of key pairs, seen from outside. One pair at a time; the death of the thread settles
- * whoever waits.
- */
-import { Worker } from 'node:worker_threads';
+/** Generates RSA key pairs in a thread of its own, one at a time. */
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
 import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
 import type { KeyPair } from './key-thread.ts';
 
-export type { KeyPair } from './key-thread.ts';
+export type KeyGenerator = AsyncDisposable & {
+  /** Rejects when the thread ends before the pair is complete. */
+  generate(): Promise<KeyPair>;
+};
 
-export type Maker = AsyncDisposable & { make(): Promise<KeyPair> };
-
-/** Starts the thread. It does not keep the process alive. */
-export function openMaker(): Maker {
-  const worker = new Worker(new URL('./key-thread.ts', import.meta.url), {
+/** Disposal ends the thread. An idle thread does not keep the process alive. */
+export function openKeyGenerator(): KeyGenerator {
+  const pool = new Piscina<undefined, KeyPair>({
+    filename: fileURLToPath(new URL('./key-thread.ts', import.meta.url)),
+    maxThreads: 1,
+    atomics: 'disabled',
+    recordTiming: false,
     env: moduleCacheEnv(),
-    execArgv: [], // what was preloaded into the service is not for a thread
+    execArgv: [], // modules that were preloaded into the service are not for a thread
   });
-  worker.unref();
   return {
-    make() {
-      return new Promise((resolve, reject) => {
-        const settle = (then: () => void) => {
-          worker.off('message', made).off('error', failed).off('exit', ended);
-          then();
-        };
-        const made = (pair: KeyPair) => settle(() => resolve(pair));
-        const failed = (error: Error) => settle(() => reject(error));
-        const ended = () => settle(() => reject(new Error('the thread of key pairs ended')));
-        worker.on('message', made).on('error', failed).on('exit', ended);
-        worker.postMessage('make');
-      });
-    },
-    async [Symbol.asyncDispose]() {
-      await worker.terminate();
-    },
+    generate: () => pool.run(undefined),
+    [Symbol.asyncDispose]: () => pool.destroy(),
   };
 }

@@ -14,7 +14,7 @@ import { openShares, type Shares } from '../../proto/sharing/shares.ts';
 import { newId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { Store } from '../store/types.ts';
-import { type Maker, openMaker } from './key-generator.ts';
+import { type KeyGenerator, openKeyGenerator } from './key-generator.ts';
 
 /** Pairs kept ready: one takes 38 ms of CPU with 2048 bits, with maxima of 3 to 4 times that. */
 const READY_TARGET = 16;
@@ -71,8 +71,8 @@ export function openKeyPool(options: Options): KeyPool {
   let wakePause = new AbortController();
 
   /** One pair into the database; the next waiter tries again. */
-  async function addOne(maker: Maker): Promise<number> {
-    const count = await store.addKeyPair(await sealedPair(maker, options));
+  async function addOne(generator: KeyGenerator): Promise<number> {
+    const count = await store.addKeyPair(await sealedPair(generator, options));
     waiters.shift()?.item();
     return count;
   }
@@ -84,9 +84,9 @@ export function openKeyPool(options: Options): KeyPool {
 
   async function fill(): Promise<void> {
     if ((await store.countKeyPairs()) >= readyTarget && waiters.size === 0) return;
-    await using maker = openMaker();
+    await using generator = openKeyGenerator();
     while (!closing.signal.aborted) {
-      const count = await addOne(maker);
+      const count = await addOne(generator);
       if (waiters.size > 0) continue;
       if (count >= readyTarget) return;
       await rest(pauseMs);
@@ -137,8 +137,8 @@ export function openKeyPool(options: Options): KeyPool {
   };
 }
 
-async function sealedPair(maker: Maker, { sealer, now }: Options) {
-  const { publicKey, privateKey } = await maker.make();
+async function sealedPair(generator: KeyGenerator, { sealer, now }: Options) {
+  const { publicKey, privateKey } = await generator.generate();
   const id = newId();
   const sealed = sealer.seal(privateKey, privateKeyPlace(id));
   privateKey.fill(0);

@@ -1,10 +1,9 @@
 /**
- * The thread that makes RSA key pairs, one per message. Synchronously: the asynchronous generator
- * occupies the pool that reads files, and stalled one read for 0.7 to 2.9 s (measured).
+ * Generates one RSA key pair, in a thread. Synchronously: the asynchronous generator occupies the
+ * pool that reads files, and stalled one read for 0.7 to 2.9 s (measured).
  */
 import { generateKeyPairSync } from 'node:crypto';
-import { isMainThread, parentPort } from 'node:worker_threads';
-import { must } from '../../proto/common/must.ts';
+import { isMainThread } from 'node:worker_threads';
 
 /**
  * In bits. 140 ms of CPU a key; 2048 would be 38 ms, with less margin for what is kept for years.
@@ -13,7 +12,6 @@ const MODULUS_BITS = 3_072;
 
 if (isMainThread) throw new Error('core/contexts/key-thread.ts runs in a thread of its own only');
 
-/** What the thread answers. */
 export type KeyPair = {
   /** SPKI PEM. */
   publicKey: string;
@@ -21,12 +19,10 @@ export type KeyPair = {
   privateKey: Uint8Array;
 };
 
-const port = must(parentPort, 'port to the parent');
-port.on('message', () => {
-  const pair: KeyPair = generateKeyPairSync('rsa', {
+export default function generate(): KeyPair {
+  return generateKeyPairSync('rsa', {
     modulusLength: MODULUS_BITS,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'der' },
   });
-  port.postMessage(pair);
-});
+}

@@ -3,8 +3,9 @@
  * a day later. They judge hosts, as a DNS filter does: of an https address only its host is known
  * where it leaves the jail, and no request of a page is ever intercepted.
  */
-import { Worker } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
 import { FiltersEngine, Request } from '@ghostery/adblocker';
+import { Piscina } from 'piscina';
 import type { IsBlocked } from './dial.ts';
 
 /** Ours: lists say themselves that they expire in one to four days. */
@@ -41,17 +42,17 @@ export function openFilters(options: {
 }
 
 async function parsed(lists: readonly string[]): Promise<Uint8Array> {
-  const thread = new Worker(new URL('./ad-filters-thread.ts', import.meta.url), {
-    workerData: lists,
-    execArgv: [], // what was preloaded into the runner is not for a thread
+  const pool = new Piscina<readonly string[], Uint8Array>({
+    filename: fileURLToPath(new URL('./ad-filters-thread.ts', import.meta.url)),
+    maxThreads: 1,
+    atomics: 'disabled',
+    recordTiming: false,
+    execArgv: [], // modules that were preloaded into the runner are not for a thread
   });
-  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  thread.once('message', resolve).once('error', reject);
-  thread.once('exit', () => reject(new Error('the thread for filter lists ended')));
   try {
-    return await promise;
+    return await pool.run(lists);
   } finally {
-    await thread.terminate();
+    await pool.destroy();
   }
 }
 

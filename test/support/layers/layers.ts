@@ -48,7 +48,7 @@ const OWNERS: Record<string, readonly string[]> = {
   'better-sqlite3': ['core/store/sqlite/'],
   koa: ['gateway/'],
   '@koa/router': ['gateway/'],
-  piscina: ['runner/host/'],
+  piscina: ['runner/host/', 'core/contexts/key-generator.ts', 'runner/jail/egress/ad-filters.ts'],
   'chrome-remote-interface': ['runner/browser/', 'runner/machine/'],
   esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
