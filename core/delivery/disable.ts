@@ -16,13 +16,13 @@ export const SILENCE_MS = 24 * HOUR_MS;
 export const FORGET_MS = 7 * 24 * HOUR_MS;
 
 /** What an endpoint's row remembers of its attempts. Times in Unix milliseconds. */
-export type Streak = {
+export type FailureStreak = {
   firstFailureAt: number | null;
   lastAttemptAt: number | null;
   consecutiveFailures: number;
 };
 
-export const NO_STREAK: Streak = {
+export const NO_STREAK: FailureStreak = {
   firstFailureAt: null,
   lastAttemptAt: null,
   consecutiveFailures: 0,
@@ -41,10 +41,10 @@ export const FIVE_DAYS: Rule = { disableAfterMs: DISABLE_AFTER_MS, silence: true
  * attempts that were interrupted or failed through our own fault: those do not count.
  */
 export function afterAttempt(
-  before: Streak,
+  before: FailureStreak,
   attempt: { ok: boolean; at: number },
   rule: Rule = FIVE_DAYS,
-): { streak: Streak; disables: boolean } {
+): { streak: FailureStreak; disables: boolean } {
   const { at, ok } = attempt;
   // Attempts run side by side and may be reported out of order: time does not go back.
   const lastAttemptAt = Math.max(before.lastAttemptAt ?? at, at);
@@ -67,7 +67,7 @@ export function afterAttempt(
  * The streak with our own downtime taken out of it: an outage of ours does not count against an
  * endpoint.
  */
-export function withoutGap(streak: Streak, gapMs: number): Streak {
+export function withoutGap(streak: FailureStreak, gapMs: number): FailureStreak {
   if (streak.firstFailureAt === null || streak.lastAttemptAt === null) return streak;
   return {
     ...streak,

@@ -13,7 +13,7 @@ export const TEST_TYPE = 'webhooks.test';
 const INTERRUPTED_MAX = 5;
 
 /** How a delivery stands to its webhook now. Flags as SQLite has them. */
-export type Standing = {
+export type SubscriptionState = {
   status: 'enabled' | 'disabled' | 'deleted';
   isSubscribed: 0 | 1;
   /** A person asked for it again, so it goes out whether or not the webhook is enabled. */
@@ -33,7 +33,12 @@ export type Next = {
 type Failed = Failure & { jitter: number; abortMessage: boolean };
 
 /** After the failure that makes `tries` of them. */
-export function afterFailure(failed: Failed, tries: number, at: number, standing: Standing): Next {
+export function afterFailure(
+  failed: Failed,
+  tries: number,
+  at: number,
+  standing: SubscriptionState,
+): Next {
   const over = { state: 'exhausted', due: null, tries } as const;
   if (failed.abortMessage) return { ...over, reason: 'aborted_by_receiver' };
   const delay = standing.isTest ? null : delayMs(tries, failed, failed.jitter);
@@ -43,7 +48,7 @@ export function afterFailure(failed: Failed, tries: number, at: number, standing
 
 /** After an attempt that nobody saw the end of. `interrupted` counts it too. */
 export function afterInterruption(
-  lost: Standing & { tries: number; interrupted: number },
+  lost: SubscriptionState & { tries: number; interrupted: number },
   { at, jitter }: { at: number; jitter: number },
 ): Next & { interrupted: number } {
   const { tries, interrupted } = lost;
@@ -55,12 +60,15 @@ export function afterInterruption(
 }
 
 /** At once, the attempt not counted. */
-export function again(tries: number, at: number, standing: Standing): Next {
+export function again(tries: number, at: number, standing: SubscriptionState): Next {
   return unlessEnded({ state: 'pending', reason: null, due: at, tries }, standing);
 }
 
 /** A delivery does not wait again for a webhook that is disabled, or no longer wants its type. */
-function unlessEnded(next: Next, { status, isSubscribed, isReplay, isTest }: Standing): Next {
+function unlessEnded(
+  next: Next,
+  { status, isSubscribed, isReplay, isTest }: SubscriptionState,
+): Next {
   const ended = { due: null, tries: next.tries };
   if (status === 'deleted') return { ...ended, state: 'cancelled', reason: 'webhook_deleted' };
   if (isReplay || isTest) return next;

@@ -2,7 +2,7 @@
  * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended.
  * Only the gateway token opens this service. Core holds the secrets and signs at claim time; a
  * sender gets URL, headers and bytes.
- * proto/spec/webhooks.md 1, 9. The states are in core/store/sqlite/webhooks/claims.ts and
+ * proto/spec/webhooks.md 1, 9. The states are in core/store/operations/delivery/claims.ts and
  * attempts.ts.
  */
 

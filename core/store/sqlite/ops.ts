@@ -1,5 +1,7 @@
 /** All operations of the SQLite engine: one line per noun. */
+import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
 import { type WorkOps, type WorkStatements, workOperations } from '../operations/work.ts';
+import type { DeliveryOps } from '../types/deliveries.ts';
 import type { StoreOps } from '../types.ts';
 import { contextContentOps, contextOps } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
@@ -10,7 +12,8 @@ import { operatorOps, projectOps } from './projects.ts';
 import { recordingOps } from './recordings.ts';
 import { storageOps } from './storage.ts';
 import { timeOps } from './times.ts';
-import { deliveryOps } from './webhooks/claims.ts';
+import { reportStatements } from './webhooks/attempts.ts';
+import { claimStatements } from './webhooks/claims.ts';
 import { deliveryViewOps } from './webhooks/delivery-list.ts';
 import { eventStatements, listenerOps } from './webhooks/events.ts';
 import { replayOps } from './webhooks/redeliveries.ts';
@@ -30,7 +33,7 @@ export function allOps(tx: Tx): StoreOps {
   return {
     ...contextOps(tx),
     ...contextContentOps(tx),
-    ...deliveryOps(tx),
+    ...synchronous<DeliveryOps>(deliveryOperations(deliveryStatements(tx), tx)),
     ...deliveryViewOps(tx),
     ...replayOps(tx),
     ...listenerOps(tx),
@@ -70,4 +73,8 @@ function workStatements(tx: Tx): WorkStatements {
     events: eventStatements(tx),
     items: workItemStatements(tx),
   };
+}
+
+function deliveryStatements(tx: Tx): DeliveryStatements {
+  return { claims: claimStatements(tx), reports: reportStatements(tx) };
 }

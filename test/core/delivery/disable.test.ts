@@ -6,9 +6,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   afterAttempt,
+  type FailureStreak,
   FIVE_DAYS,
   NO_STREAK,
-  type Streak,
   withoutGap,
 } from '../../../core/delivery/disable.ts';
 import { delayMs } from '../../../core/delivery/retry-schedule.ts';
@@ -30,7 +30,7 @@ function attemptsOf(at: number): number[] {
 
 /** Plays attempts in order of time; the time since START of the one that disables, or undefined. */
 function play(attempts: { at: number; ok: boolean }[]): number | undefined {
-  let streak: Streak = NO_STREAK;
+  let streak: FailureStreak = NO_STREAK;
   for (const attempt of attempts.toSorted((a, b) => a.at - b.at)) {
     const after = afterAttempt(streak, attempt);
     if (after.disables) return attempt.at - START;
@@ -86,7 +86,7 @@ disable('five-days 8: one success in twenty never disables', () => {
 });
 
 disable('five-days 9: our own outage does not count', () => {
-  let streak: Streak = NO_STREAK;
+  let streak: FailureStreak = NO_STREAK;
   for (const at of [0, 1, 2, 3].map((days) => START + days * DAY)) {
     streak = afterAttempt(streak, { at, ok: false }).streak;
   }

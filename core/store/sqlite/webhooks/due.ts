@@ -21,8 +21,8 @@ export const webhookFinder = preparedOnce(({ db }: Tx) =>
   ),
 );
 
-/** The columns of Standing, where deliveries, events and webhooks are joined. */
-export const STANDING = `
+/** The columns of SubscriptionState, where deliveries, events and webhooks are joined. */
+export const SUBSCRIPTION_STATE = `
   webhooks.status AS status,
   EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = events.type) AS isSubscribed,
   generation > 0 AS isReplay, is_test AS isTest`;

@@ -1,0 +1,197 @@
+/**
+ * How attempts end. in_flight -> delivered (2xx), pending with a later due time, or exhausted; the
+ * webhook's failure streak moves in the same operation and may disable it. A report is fenced by
+ * `claimSeq`: a late one fills its attempt's row and may raise the delivery to delivered, nothing
+ * else. A repeated one changes nothing.
+ */
+import { must } from '../../../../proto/common/must.ts';
+import {
+  afterAttempt,
+  type FailureStreak,
+  type Rule,
+  withoutGap,
+} from '../../../delivery/disable.ts';
+import { type Pace, paceAfter } from '../../../delivery/rate.ts';
+import {
+  afterFailure,
+  again,
+  type Next,
+  type SubscriptionState,
+} from '../../../delivery/transitions.ts';
+import type { AttemptEnd, DeliveryOps } from '../../types/deliveries.ts';
+import type { InSteps, Read, Steps, Transaction } from '../steps.ts';
+
+export type ReportedDelivery = {
+  webhookId: string;
+  state: string;
+  claimSeq: number;
+  tries: number;
+  isReplay: 0 | 1;
+  isTest: 0 | 1;
+};
+
+/** The state of one webhook over a batch of reports; written once, at the end of the batch. */
+export type BatchTotals = FailureStreak & Pace & { webhookId: string; status: string };
+
+export type ReportStatements = {
+  /** The attempt, when it is of that delivery. */
+  attempt(
+    attemptId: number,
+    deliveryId: number,
+  ): Read<{ endedAt: number | null; outcome: string | null } | undefined>;
+  delivery(deliveryId: number): Read<ReportedDelivery | undefined>;
+  subscription(deliveryId: number): Read<SubscriptionState | undefined>;
+  endAttempt(end: AttemptEnd, at: number): void;
+  removeAttempt(attemptId: number): void;
+  setDelivered(deliveryId: number, tries: number, at: number): void;
+  /** `at`: when it was done, where that is its end. */
+  setState(next: Next & { deliveryId: number; at: number }): void;
+  /** The sender of a cancelled delivery needs no notice of it any more. */
+  setNoticed(deliveryId: number): void;
+  totals(webhookId: string): Read<BatchTotals | undefined>;
+  /** Writes them, and the webhook's next due time. */
+  saveTotals(totals: BatchTotals): void;
+  /** After five days of failure: its pending deliveries are skipped. */
+  disable(webhookId: string, at: number): void;
+  failing(): Read<(FailureStreak & { webhookId: string })[]>;
+  setStreak(streak: FailureStreak & { webhookId: string }): void;
+  heartbeat(): Read<number | undefined>;
+  setHeartbeat(at: number): void;
+  /** The latest time on disk; 0 when there is none. */
+  lastTime(): Read<number>;
+};
+
+/** What the reports of one batch have in common. */
+type Batch = { at: number; rule: Rule; totals: Map<string, BatchTotals> };
+
+type Report = Omit<Parameters<DeliveryOps['reportAttempts']>[0], 'next'>;
+
+/** Records a batch of reports; gives the webhooks that it disabled. */
+export function* recordReports(
+  sql: ReportStatements,
+  tx: Transaction,
+  { ends, at, rule }: Report,
+): Steps<string[]> {
+  const batch: Batch = { at, rule, totals: new Map() };
+  const disabled: string[] = [];
+  for (const end of ends) {
+    const webhookId = yield* recordOne(sql, end, batch);
+    if (webhookId !== undefined) disabled.push(webhookId);
+  }
+  for (const totals of batch.totals.values()) sql.saveTotals(totals);
+  tx.crashPoint('report-attempts');
+  // A place is free, or a delivery is due again: waiting senders may claim.
+  tx.wake('deliveries');
+  return disabled;
+}
+
+/** Records one report; gives the webhook when this disabled it. */
+function* recordOne(
+  sql: ReportStatements,
+  end: AttemptEnd,
+  batch: Batch,
+): Steps<string | undefined> {
+  const { deliveryId, outcome } = end;
+  const attempt = yield* sql.attempt(end.attemptId, deliveryId);
+  if (!attempt || (attempt.endedAt !== null && attempt.outcome !== 'interrupted')) {
+    return undefined;
+  }
+  const found = must(yield* sql.delivery(deliveryId), 'delivery');
+  const isCurrent = found.state === 'in_flight' && found.claimSeq === end.claimSeq;
+  if (!isCurrent) sql.setNoticed(deliveryId);
+  if (outcome === 'unsent') {
+    if (isCurrent) yield* handBack(sql, end, found, batch);
+    return undefined;
+  }
+  sql.endAttempt(end, batch.at);
+  const isOk = outcome === 'ok';
+  if (!isCurrent && (!isOk || found.state === 'delivered')) return undefined;
+  return yield* settle(sql, end, { found, isCurrent }, batch);
+}
+
+/** The delivery's next state, and what the end means for its webhook. */
+function* settle(
+  sql: ReportStatements,
+  end: AttemptEnd,
+  { found, isCurrent }: { found: ReportedDelivery; isCurrent: boolean },
+  batch: Batch,
+): Steps<string | undefined> {
+  const { deliveryId } = end;
+  const { webhookId, tries, isTest } = found;
+  const totals = yield* totalsOf(sql, webhookId, batch);
+  const disables = isTest === 0 && count(totals, found, end, batch);
+  if (disables) sql.disable(webhookId, batch.at);
+  if (end.outcome === 'ok') {
+    sql.setDelivered(deliveryId, tries + (isCurrent ? 1 : 0), batch.at);
+    return undefined;
+  }
+  const subscription = must(yield* sql.subscription(deliveryId), 'webhook');
+  const next = afterFailure(end, tries + 1, batch.at, subscription);
+  sql.setState({ ...next, deliveryId, at: batch.at });
+  return disables ? webhookId : undefined;
+}
+
+/** Nothing left the sender's machine: pending again at once, without its attempt. */
+function* handBack(
+  sql: ReportStatements,
+  { deliveryId, attemptId }: AttemptEnd,
+  { webhookId, tries }: ReportedDelivery,
+  batch: Batch,
+): Steps<void> {
+  sql.removeAttempt(attemptId);
+  const subscription = must(yield* sql.subscription(deliveryId), 'webhook');
+  sql.setState({ ...again(tries, batch.at, subscription), deliveryId, at: batch.at });
+  yield* totalsOf(sql, webhookId, batch);
+}
+
+function* totalsOf(
+  sql: ReportStatements,
+  webhookId: string,
+  { totals }: Batch,
+): Steps<BatchTotals> {
+  const known = totals.get(webhookId);
+  if (known) return known;
+  const read = must(yield* sql.totals(webhookId), 'webhook');
+  totals.set(webhookId, read);
+  return read;
+}
+
+/**
+ * The failure streak and the pace of its webhook; true when that disables it. A redelivery, which a
+ * person asked for, counts for the pace and not for the five days; a test for neither.
+ */
+function count(
+  totals: BatchTotals,
+  found: ReportedDelivery,
+  { outcome, status }: AttemptEnd,
+  { at, rule }: Batch,
+): boolean {
+  const { streak, disables } = afterAttempt(totals, { ok: outcome === 'ok', at }, rule);
+  const failuresInRow = streak.consecutiveFailures;
+  Object.assign(totals, paceAfter(totals, { outcome, status, at, failuresInRow }));
+  totals.consecutiveFailures = failuresInRow;
+  if (found.isReplay) return false;
+  Object.assign(totals, streak);
+  if (!disables || totals.status !== 'enabled') return false;
+  totals.status = 'disabled';
+  return true;
+}
+
+export function heartbeatOperations(
+  sql: ReportStatements,
+): InSteps<Pick<DeliveryOps, 'beat' | 'lastTime'>> {
+  return {
+    *beat({ at, gapMinMs }) {
+      const gapMs = Math.max(0, at - ((yield* sql.heartbeat()) ?? at));
+      const isGap = gapMs > gapMinMs;
+      for (const { webhookId, ...streak } of isGap ? yield* sql.failing() : []) {
+        sql.setStreak({ ...withoutGap(streak, gapMs), webhookId });
+      }
+      sql.setHeartbeat(at);
+      return { gapMs: isGap ? gapMs : 0 };
+    },
+    *lastTime() {
+      return yield* sql.lastTime();
+    },
+  };
+}
