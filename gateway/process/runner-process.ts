@@ -7,11 +7,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
 import type { Samples } from '../../proto/common/metrics.ts';
+import { retry } from '../../proto/common/retry.ts';
 import {
   isMetricsTold,
   isSessionServerOpened,
@@ -85,28 +85,34 @@ export function keepRunner(
   let sessionServer: string | undefined;
   const tracing = isTracing() ? forTracing(env) : { words: [], env: {} };
 
-  const keep = async () => {
-    for (let backoffMs = BACKOFF_MIN_MS; !closing.signal.aborted; ) {
-      const startedAt = performance.now();
-      child = spawn(process.execPath, [...tracing.words, ...command], {
-        env: { ...runnerEnv(env), ...tracing.env },
-        // Its logs go to stderr like this process's; stdout is for results.
-        stdio: ['ignore', 2, 2, 'ipc'],
-      });
-      child.on('message', (message) => {
-        if (isSessionServerOpened(message)) sessionServer = message.address;
-      });
-      const [code, signal] = await ended(child);
-      sessionServer = undefined;
-      if (closing.signal.aborted) return;
-      if (REFUSALS.includes(code ?? 0)) return refused.resolve(code ?? EXIT.operator);
-      if (performance.now() - startedAt > LIVED_MS) backoffMs = BACKOFF_MIN_MS;
-      log.warn({ code, signal, backoffMs }, 'the runner exited; restarting it');
-      await pause(backoffMs, undefined, { signal: closing.signal }).catch(() => undefined);
-      backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
-    }
+  /** One runner from its start to its exit. Throws the Exit, unless it has refused to start. */
+  const run = async (): Promise<void> => {
+    child = spawn(process.execPath, [...tracing.words, ...command], {
+      env: { ...runnerEnv(env), ...tracing.env },
+      // Its logs go to stderr like this process's; stdout is for results.
+      stdio: ['ignore', 2, 2, 'ipc'],
+    });
+    child.on('message', (message) => {
+      if (isSessionServerOpened(message)) sessionServer = message.address;
+    });
+    const exit = new Exit(...(await ended(child)));
+    sessionServer = undefined;
+    if (closing.signal.aborted || !REFUSALS.includes(exit.code ?? 0)) throw exit;
+    refused.resolve(exit.code ?? EXIT.operator);
   };
-  const kept = keep();
+  const kept = retry(run, {
+    firstMs: BACKOFF_MIN_MS,
+    maxMs: BACKOFF_MAX_MS,
+    stableMs: LIVED_MS,
+    isRetryable: (error) => error instanceof Exit,
+    onRetry: (error, backoffMs) => {
+      const { code, signal } = error as Exit;
+      log.warn({ code, signal, backoffMs }, 'the runner exited; restarting it');
+    },
+    signal: closing.signal,
+  }).catch((error: unknown) => {
+    if (!(error instanceof Exit)) throw error; // else the exit after close
+  });
 
   return {
     refused: refused.promise,
@@ -153,6 +159,17 @@ export function forTracing(
   const own = Object.entries(env).filter(([name]) => name.startsWith('OTEL_'));
   const words = preloads(execArgv, env['NODE_OPTIONS']);
   return { words, env: Object.fromEntries(own) as Record<string, string> };
+}
+
+class Exit extends Error {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+
+  constructor(code: number | null, signal: NodeJS.Signals | null) {
+    super('the runner exited');
+    this.code = code;
+    this.signal = signal;
+  }
 }
 
 async function ended(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {

@@ -6,6 +6,7 @@
  * may run: the claim is the lock.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { retry } from '../../proto/common/retry.ts';
 import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { send, type Wire } from './attempt.ts';
 import type { Claimed } from './messages.ts';
@@ -31,8 +32,7 @@ const GATHER_MS = 2;
 /** In milliseconds. Core's lease expires after 45 s anyway. Source: proto/spec/webhooks.md 10. */
 const REPORT_KEPT_MS = 60_000;
 /** In milliseconds: back-off between failed calls, doubling between these. */
-const BACKOFF_MIN_MS = 200;
-const BACKOFF_MAX_MS = 2_000;
+const BACKOFF = { firstMs: 200, maxMs: 2_000, isRetryable: () => true };
 
 /** Calls to core. Both reject when core did not accept the call, which is then retried. */
 export type Link = {
@@ -89,7 +89,11 @@ class Loop implements Sender {
     // A last report of the remaining results, in order; core releases the rest at the next start.
     this.#cutting.abort();
     await this.#reporting;
-    if (this.#reports.length > 0) await this.#reportOnce().catch(() => undefined);
+    await this.#reportRest().catch(() => undefined);
+  }
+
+  async #reportRest(): Promise<void> {
+    while (this.#reports.length > 0) await this.#reportOnce();
   }
 
   #cutAll(): void {
@@ -99,18 +103,14 @@ class Loop implements Sender {
   /** Waits at core for due deliveries; with a backlog, the reports return new claims. */
   async #claimLoop(): Promise<void> {
     const { signal } = this.#stopping;
-    let backoffMs = BACKOFF_MIN_MS;
-    while (!signal.aborted) {
+    const claim = async (): Promise<void> => {
       if (this.#free() < GATHER_MIN) await sleep(GATHER_MS);
-      if (signal.aborted) break; // an unanswered call would not return deleted webhooks
-      try {
-        await this.#take((max) => this.#link.claim(max, signal));
-        backoffMs = BACKOFF_MIN_MS;
-      } catch {
-        // Logged by the caller, on the main thread.
-        await pause(backoffMs, signal);
-        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
-      }
+      if (signal.aborted) return; // an unanswered call would not return deleted webhooks
+      await this.#take((max) => this.#link.claim(max, signal));
+    };
+    while (!signal.aborted) {
+      // A failure is logged by the caller, on the main thread; the last one after the abort.
+      await retry(claim, { ...BACKOFF, signal }).catch(() => undefined);
     }
   }
 
@@ -159,29 +159,31 @@ class Loop implements Sender {
 
   /** Runs until no report is left. Results that arrive meanwhile are in the next batch. */
   async #reportLoop(): Promise<void> {
-    let backoffMs = BACKOFF_MIN_MS;
-    while (this.#reports.length > 0) {
+    const { signal } = this.#cutting;
+    const report = async (): Promise<void> => {
       const isBusy = this.#inFlight.size + this.#reports.length >= GATHER_MIN;
       if (isBusy && this.#reports.length < GATHER_MIN) await sleep(GATHER_MS);
-      try {
-        await this.#reportOnce();
-        backoffMs = BACKOFF_MIN_MS;
-      } catch {
-        this.#dropStale();
-        if (this.#cutting.signal.aborted) return;
-        await pause(backoffMs, this.#cutting.signal);
-        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS);
-      }
+      await this.#reportOnce();
+    };
+    while (this.#reports.length > 0) {
+      await retry(report, { ...BACKOFF, signal }).catch(() => undefined);
+      if (signal.aborted) return; // the rest is reported by end()
     }
   }
 
+  /** Reports a batch, if any is left. Results that core has no use for are dropped on a failure. */
   async #reportOnce(): Promise<void> {
     const batch = this.#reports.slice(0, BATCH_MAX);
+    if (batch.length === 0) return;
     const reports = batch.map(({ report }) => report);
-    await this.#take(async (max) => {
+    const call = async (max: number): Promise<Claimed> => {
       const claimed = await this.#link.report(reports, max);
       this.#reports.splice(0, batch.length);
       return claimed;
+    };
+    await this.#take(call).catch((error: unknown) => {
+      this.#dropStale();
+      throw error;
     });
   }
 
@@ -194,8 +196,4 @@ class Loop implements Sender {
     this.#reports.splice(0, count);
     this.#link.dropped(count);
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -6,10 +6,10 @@
  * sent twice, with the same id.
  */
 import type { BlockList } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
 import type { Log } from '../../proto/common/log.ts';
+import { retry } from '../../proto/common/retry.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { Budget } from './attempt.ts';
 import { type Calls, openCalls } from './core-bridge.ts';
@@ -91,20 +91,20 @@ class Keeper {
 
   /** Runs one thread after the other, until closed. */
   async #keep(): Promise<void> {
-    const { signal } = this.#closing;
-    for (let waitMs = RESTART_MIN_MS; !signal.aborted; ) {
-      const startedAt = performance.now();
-      const error = await this.#run();
-      if (signal.aborted) return;
-      if (performance.now() - startedAt > WELL_MS) waitMs = RESTART_MIN_MS;
-      this.#options.log.error({ err: error, waitMs }, 'the sender thread crashed; restarting it');
-      await sleep(waitMs, undefined, { signal }).catch(() => undefined);
-      waitMs = Math.min(waitMs * 2, RESTART_MAX_MS);
-    }
+    await retry(() => this.#run(), {
+      firstMs: RESTART_MIN_MS,
+      maxMs: RESTART_MAX_MS,
+      stableMs: WELL_MS,
+      isRetryable: () => true,
+      onRetry: (error, waitMs) => {
+        this.#options.log.error({ err: error, waitMs }, 'the sender thread crashed; restarting it');
+      },
+      signal: this.#closing.signal,
+    }).catch(() => undefined); // the thread's end after close
   }
 
-  /** Runs one thread until it ends; returns the cause. */
-  async #run(): Promise<unknown> {
+  /** Runs one thread until it ends; rejects with the cause. */
+  async #run(): Promise<never> {
     const { allow, ca, budget, dnsServers, onThread } = this.#options;
     const worker = new Worker(new URL('./sender-thread.ts', import.meta.url), {
       workerData: { allow, ca, budget, dnsServers } satisfies ThreadOptions,
@@ -125,7 +125,7 @@ class Keeper {
     await ended;
     this.#worker = undefined;
     await calls.end();
-    return failure ?? new Error('the sender thread ended by itself');
+    throw failure ?? new Error('the sender thread ended by itself');
   }
 
   #receive(message: FromThread, calls: Calls): void {

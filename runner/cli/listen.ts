@@ -5,9 +5,9 @@
  * listening <-> away (the service does not answer) -> ended by Ctrl-C.
  */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { ConfigError } from '../../proto/common/env.ts';
+import { retry } from '../../proto/common/retry.ts';
 import { isPassing, type Json, openApi, plain } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
 
@@ -37,26 +37,34 @@ export async function listen(options: Options, cli: Cli, asked: AbortSignal): Pr
   const api = openApi(cli);
   const webhook = new Webhook(job.secret);
   let cursor: string | undefined;
-  for (let awayMs = 0; !asked.aborted; ) {
-    try {
-      const page = await api.get(pathOf(cursor), asked);
-      if (awayMs > 0) cli.say('the service is back');
+  try {
+    while (!asked.aborted) {
+      const page = await poll(() => api.get(pathOf(cursor), asked), cli, asked);
       if (cursor === undefined) announce(job, cli);
-      awayMs = 0;
       for (const event of eventsOf(page, job)) {
         if (asked.aborted) break;
         print(event, await forward(event, { ...job, webhook, asked }), { cli, options });
       }
       cursor = String(page['nextCursor']);
-    } catch (error) {
-      if (asked.aborted) break;
-      if (!isPassing(error)) throw error;
-      if (awayMs === 0) cli.say(`${(error as Error).message} Going on when it is back.`);
-      awayMs = Math.min(Math.max(cli.pollMs, awayMs * 2), AWAY_MAX_MS);
-      await sleep(awayMs, undefined, { signal: asked }).catch(() => undefined);
     }
+  } catch (error) {
+    if (!asked.aborted) throw error;
   }
   return 0;
+}
+
+/** The answer, however long the service is away. */
+async function poll(get: () => Promise<Json>, cli: Cli, signal: AbortSignal): Promise<Json> {
+  let isAway = false;
+  const onRetry = (error: unknown): void => {
+    if (!isAway) cli.say(`${(error as Error).message} Going on when it is back.`);
+    isAway = true;
+  };
+  const { pollMs: firstMs } = cli;
+  const options = { firstMs, maxMs: AWAY_MAX_MS, isRetryable: isPassing, onRetry, signal };
+  const page = await retry(get, options);
+  if (isAway) cli.say('the service is back');
+  return page;
 }
 
 function announce({ forwardTo, secret }: Job, cli: Cli): void {

@@ -57,6 +57,20 @@ test('the limit of the pauses gives the last error, after a last attempt', async
   assert.is(error, errors.at(-1));
 });
 
+test('after an attempt that lasted, the pauses begin again', async () => {
+  const { attempt } = failing(4);
+  const pauses: number[] = [];
+  let attempts = 0;
+  const lasting = async (): Promise<string> => {
+    attempts += 1;
+    if (attempts === 3) await new Promise((resolve) => setTimeout(resolve, 30));
+    return attempt();
+  };
+  const onRetry = (_: unknown, pauseMs: number) => void pauses.push(pauseMs);
+  await retry(lasting, { ...QUICK, maxMs: 9, stableMs: 20, onRetry });
+  assert.equal(pauses, [1, 2, 1, 2]);
+});
+
 test('a signal ends a pause at once, and no attempt follows', async () => {
   const { attempt, errors } = failing(Number.POSITIVE_INFINITY);
   const ending = new AbortController();
