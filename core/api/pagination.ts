@@ -1,6 +1,6 @@
 /**
  * Lists by cursor: newest first, the cursor is the last id of the page before. Ids are UUID v7, so
- * pages never overlap. And lists by offset, where the reference interface has them.
+ * pages never overlap. And lists by offset, where the interface has them (proto/spec/rest.md 2).
  */
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { isId } from '../common/ids.ts';

@@ -41,7 +41,7 @@ export function contextService(options: Options): Service<ContextMethods, Projec
   const { store, links, files, now } = options;
 
   async function find(id: string, projectId: string): Promise<ContextRow> {
-    // A context id is a plain string in the reference: one that is no UUID is unknown, not
+    // A context id is a plain string in the interface: one that is no UUID is unknown, not
     // malformed.
     const row = isId(id) ? await store.getContext({ id: id.toLowerCase(), projectId }) : undefined;
     if (!row) throw notFound('Context', id);
@@ -68,7 +68,7 @@ export function contextService(options: Options): Service<ContextMethods, Projec
       return readPage(request, (page) => store.listContexts({ ...page, projectId }), toProto);
     },
 
-    /** The reference rotated an upload URL here: a new one comes, and nothing changes. */
+    /** Rotates the upload URL for published clients: returns a new URL, changes nothing. */
     async updateContext({ id }, { projectId, keyId }) {
       const context = await find(id, projectId);
       return toCreated(context, links.upload(context, keyId));

@@ -5,7 +5,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 
 const PREFIX = 'whsec_';
-/** In bytes. Ours, as the reference's secrets. */
+/** In bytes. Ours: as long as secrets of the published interface. */
 export const SECRET_BYTES = 24;
 
 /** A secret as the customer sees it. */

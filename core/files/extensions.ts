@@ -104,7 +104,7 @@ export async function findExtension(
 }
 
 /**
- * The extension that a session's params name, in lower case as stored ids are; the reference takes
+ * The extension that a session's params name, in lower case as stored ids are; the interface takes
  * it in two places, and the one outside of browserSettings wins.
  */
 export function extensionOf(params: {

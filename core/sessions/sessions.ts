@@ -24,7 +24,7 @@ import { parseQuery } from './metadata-query.ts';
 import type { SessionSecrets } from './proxy-secrets.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** The reference's list has no pages. Ours: newest first, and not without end. */
+/** The list has no pages (proto/spec/rest.md 2). Ours: newest first, and not without end. */
 const LISTED_MAX = 1_000;
 /** Source: proto/spec/sessions.md 1. */
 const REGION_DEFAULT = 'us-west-2';

@@ -122,7 +122,7 @@ export function webhookService(
   };
 }
 
-/** The caller's own; the reference types the id as a UUID, so anything else is malformed. */
+/** The caller's own; the interface types the id as a UUID, so anything else is malformed. */
 function wanted(id: string, { projectId }: ProjectCaller) {
   return { id: pathId('id', id), projectId };
 }

@@ -35,7 +35,7 @@ export type Verdict = { ok: true; key: string } | { ok: false; problem: string }
  */
 export function checkEndpoint(text: string, operator?: BlockList): Verdict {
   if (text.length > ENDPOINT_MAX_LENGTH) return no(`exceeds ${ENDPOINT_MAX_LENGTH} characters`);
-  // The parser repairs `https:/x` and `https:///x`; the reference asks for this form.
+  // The parser repairs `https:/x` and `https:///x`; proto/spec/webhooks.md requires this form.
   if (!/^https:\/\/[^/?#\\]+/i.test(text) || !URL.canParse(text)) return no('is not an https URL');
   const url = new URL(text);
   if (url.protocol !== 'https:') return no('is not an https URL');

@@ -16,7 +16,7 @@ const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 const NOT_JSON = 'Content-Type must be application/json, as `curl --json` sends it';
 const INVOKE = /^\/v1\/functions\/([^/]+)\/invoke$/;
 
-/** A handler's failure, as the reference words it. */
+/** A handler's failure, in the words of the published local server. */
 export type DevFailure = { message: string; type: string; stackTrace: string[] };
 /** JSON of the result; undefined when there is none. */
 export type DevOutcome = { json: string | undefined } | { failure: DevFailure };
@@ -131,7 +131,7 @@ function nameOf(path: string): string | undefined {
   }
 }
 
-/** The reference answers nothing and null alike. */
+/** The published local server answers undefined and null alike. */
 function orEmpty(json: string): string {
   return json === 'null' ? '{}' : json;
 }

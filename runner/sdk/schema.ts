@@ -66,7 +66,8 @@ function converted(schema: Marks, convert: Convert | undefined, warn: (problem: 
 }
 
 /**
- * Converts the output side, as the reference does; a schema with transforms has an input side only.
+ * Converts the output side, as the published SDK does; a schema with transforms has only an
+ * input side.
  */
 function ofZod(convert: (options: Options) => unknown): unknown {
   try {

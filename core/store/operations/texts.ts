@@ -5,7 +5,7 @@ import type { WorkKind } from '../types/leases.ts';
 
 export type Cause = { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string };
 
-/** The codes are the reference's: a user ended the invocation, and nothing of ours failed. */
+/** Codes of the published interface: a user ended the invocation, no component failed. */
 export const CANCELLED: InvocationCause = {
   code: 'WORKLOAD_ERROR',
   message: 'The invocation was cancelled.',

@@ -181,7 +181,7 @@ export function blobOps(tx: Tx): BlobOps {
 const EXTENSION_COLUMNS = `id, project_id AS projectId, file_name AS fileName,
   created_at AS createdAt,
   updated_at AS updatedAt`;
-/** What a session names; the reference takes it in two places. */
+/** The extension of a session; the interface has two fields for it. */
 const NAMED = `lower(COALESCE(sessions.extension_id,
   sessions.params ->> '$.extensionId', sessions.params ->> '$.browserSettings.extensionId'))`;
 /** Index sessions_open_by_project. */

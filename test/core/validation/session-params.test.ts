@@ -6,7 +6,7 @@ import { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.t
 
 const test = suite('core/validation/session-params');
 
-test('what the reference accepts is accepted', () => {
+test('params of the published clients are accepted', () => {
   const good = [
     {},
     { timeout: 60 },

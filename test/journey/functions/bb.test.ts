@@ -1,5 +1,5 @@
 /**
- * The main job with the published CLI of the reference interface, unmodified: `bb publish`, `bb
+ * The main job with the published CLI, unmodified: `bb publish`, `bb
  * invoke`.
  */
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
 /**
- * The three published CLIs of the reference interface, unmodified, as a newcomer uses them: a
+ * The three published CLIs, unmodified, as a newcomer uses them: a
  * project is made, run here, published, invoked. Their starter is the function; only the page that
  * it reads is one of this file. The service is named where their users name it, in the project's
  * .env.

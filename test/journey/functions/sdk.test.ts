@@ -1,4 +1,4 @@
-/** The published client of the reference, unmodified, against a service that runs. */
+/** The published SDK, unmodified, against a running service. */
 import Browserbase, { APIError, ConflictError, NotFoundError } from '@browserbasehq/sdk';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

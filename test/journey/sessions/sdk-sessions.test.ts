@@ -1,4 +1,4 @@
-/** The published client of the reference, unmodified, through the whole life of a session. */
+/** The published SDK, unmodified, through the whole life of a session. */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -13,7 +13,7 @@ const test = suite('core/sessions/recordings/recordings');
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-test('downloads refuse in the order of the reference', async () => {
+test('downloads refuse in the order of proto/spec/sessions.md', async () => {
   await using app = await boot();
   const refusal = async (id: string) => {
     const [listed, requested] = [await faultOf(list(app, id)), await faultOf(request(app, id))];
