@@ -5,6 +5,13 @@
  * file, never before.
  */
 
+import {
+  ARCHIVE_MAX_BYTES,
+  BUNDLE_MAX_BYTES,
+  CONTEXT_MAX_BYTES,
+  DOWNLOAD_MAX_BYTES,
+  EXTENSION_MAX_BYTES,
+} from '../proto/common/limits.ts';
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault, Fault, invalidField, notFound } from '../proto/rpc/errors.ts';
 import type { Call } from '../proto/rpc/local.ts';
@@ -25,15 +32,13 @@ import type { BlobKind } from './store/types/files.ts';
 import type { WorkKind } from './store/types/leases.ts';
 import type { Store } from './store/types.ts';
 
-/** In bytes, of a context. Source: proto/spec/contexts.md 4. */
-export const PACKED_MAX_BYTES = 512 << 20;
 /** In bytes. Sources: proto/spec/functions.md 2, proto/spec/sessions.md 9, blobs.proto. */
 const MAX_BYTES: Record<BlobKind, number> = {
-  BUILD_ARCHIVE: 25 << 20,
-  BUNDLE: 32 << 20,
-  CONTEXT: PACKED_MAX_BYTES,
-  DOWNLOAD: 1 << 30,
-  EXTENSION: 100 << 20,
+  BUILD_ARCHIVE: ARCHIVE_MAX_BYTES,
+  BUNDLE: BUNDLE_MAX_BYTES,
+  CONTEXT: CONTEXT_MAX_BYTES,
+  DOWNLOAD: DOWNLOAD_MAX_BYTES,
+  EXTENSION: EXTENSION_MAX_BYTES,
   RECORDING: 64 << 20,
 };
 /** Which work makes what. */

@@ -4,18 +4,13 @@
  */
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
+import { CONTEXT_MAX_BYTES } from '../proto/common/limits.ts';
 import type { Log } from '../proto/common/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/common/metrics.ts';
 import { traced } from '../proto/common/tracing.ts';
 import { Fault } from '../proto/rpc/errors.ts';
 import type { Clients } from '../proto/rpc/services.ts';
-import {
-  BODY_MAX_BYTES,
-  CONTEXT_MAX_BYTES,
-  LINGER_MS,
-  UPLOAD_MAX_BYTES,
-  URL_MAX_CHARS,
-} from './config.ts';
+import { BODY_MAX_BYTES, LINGER_MS, UPLOAD_MAX_BYTES, URL_MAX_CHARS } from './config.ts';
 import { auth, requestIdOf, type State, traceparentOf } from './http/auth.ts';
 import { checkDeclaredSize } from './http/body.ts';
 import { errors, SECURITY_HEADERS } from './http/errors.ts';

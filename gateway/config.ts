@@ -1,5 +1,6 @@
 /** The gateway's settings, read once, and its own limits as named constants. */
 import type { Env } from '../proto/common/env.ts';
+import { ARCHIVE_MAX_BYTES } from '../proto/common/limits.ts';
 import { coreAddress, readSettings } from '../proto/common/settings/read.ts';
 import { settingError } from '../proto/common/settings/sources.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
@@ -20,8 +21,6 @@ export const BODY_UNKEYED_MAX_BYTES = 16 * 1024;
  * (proto/sharing/shares.ts). Ours.
  */
 export const BODIES_MAX_BYTES = 128 * 1024 * 1024;
-/** In bytes, of a published archive. Source: proto/spec/functions.md 2. */
-export const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 /** In bytes, of the `metadata` part beside it. Ours. */
 export const METADATA_MAX_BYTES = 64 * 1024;
 /** In bytes, of the form: the archive, its metadata and the multipart framing. */
@@ -40,8 +39,6 @@ export const HEADERS_MAX_BYTES = 32 * 1024;
 export const JSON_DEPTH_MAX = 32;
 /** A request times out after this, also in core. */
 export const REQUEST_TIMEOUT_MS = 30_000;
-/** In seconds: the longest wait that a request may ask for. Source: GetInvocationRequest.wait. */
-export const WAIT_MAX_S = 60;
 /** Concurrent uploads of one key and of all keys: they bound time and disk use. Ours. */
 export const UPLOADS_OF_KEY_MAX = 8;
 export const UPLOADS_MAX = 64;
@@ -49,21 +46,8 @@ export const UPLOADS_MAX = 64;
 export const UPLOAD_TIMEOUT_MS = 300_000;
 /** An upload without data for this long is aborted. */
 export const UPLOAD_IDLE_MS = 30_000;
-/** In bytes, of a file for a session. Ours. */
-export const FILE_MAX_BYTES = 500 * 1024 * 1024;
-/** Timeout of a file upload or download: enough for 500 MiB at 2.4 Mbit/s. Ours. */
-export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
-/** In bytes, of a zipped browser extension. Source: proto/spec/sessions.md 9. */
-export const EXTENSION_MAX_BYTES = 100 * 1024 * 1024;
 /** Core unpacks an extension of 512 MiB within this, including those queued before it. Ours. */
 export const EXTENSION_CHECK_TIMEOUT_MS = 110_000;
-/** In bytes, of a context's content. Source: proto/spec/contexts.md 4. */
-export const CONTEXT_MAX_BYTES = 512 * 1024 * 1024;
-/**
- * Timeout of its upload and download: enough at 2.4 Mbit/s. Ours. The counterpart in core is
- * UPLOAD_LASTS_MS.
- */
-export const CONTEXT_TRANSFER_TIMEOUT_MS = 1_800_000;
 /** Core reads an upload of 512 MiB twice and unpacks 2 GiB within this. Ours. */
 export const CONTEXT_VERIFY_TIMEOUT_MS = 110_000;
 /** Deadline for the headers of a request. Source: proto/spec/rest.md 5. */

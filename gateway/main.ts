@@ -16,6 +16,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { CONTEXT_TRANSFER_TIMEOUT_MS } from '../proto/common/limits.ts';
 import type { Log } from '../proto/common/log.ts';
 import type { Metrics } from '../proto/common/metrics.ts';
 import { Fault } from '../proto/rpc/errors.ts';
@@ -24,7 +25,6 @@ import { openApp } from './app.ts';
 import {
   CONNECTION_CHECK_MS,
   CONNECTIONS_MAX,
-  CONTEXT_TRANSFER_TIMEOUT_MS,
   DRAIN_MAX_MS,
   type GatewayConfig,
   HEADERS_MAX_BYTES,

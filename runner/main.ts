@@ -8,6 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { SOCKET_PATH_MAX_BYTES } from '../proto/common/limits.ts';
 import { type Log, openLog } from '../proto/common/log.ts';
 import { retry } from '../proto/common/retry.ts';
 import { steadyClock } from '../proto/common/steady-clock.ts';
@@ -47,8 +48,6 @@ const OPERATOR_EXIT_CODE = 78;
 const SUPERSEDED_EXIT_CODE = 75;
 /** Ours: below the 25 s after which `tabern serve` kills it. */
 const DRAIN_MS = 20_000;
-/** In bytes: the kernel's limit of a unix socket's path. */
-const SOCKET_PATH_MAX_BYTES = 107;
 const REGISTER_PAUSE_MS = 500;
 /** Core refused the runner's token. */
 const REFUSED: readonly string[] = ['API_KEY_MISSING', 'API_KEY_INVALID', 'TOKEN_REQUIRED'];

@@ -6,6 +6,7 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { ConfigError } from '../../proto/common/env.ts';
+import { SOCKET_PATH_MAX_BYTES } from '../../proto/common/limits.ts';
 import { HealthService } from '../../proto/gen/grpc/health/v1/health.pb.ts';
 import { ServerReflectionService } from '../../proto/gen/grpc/reflection/v1/reflection.pb.ts';
 import type { OnError } from '../../proto/rpc/local.ts';
@@ -18,8 +19,6 @@ import { reflectionHandlers } from './grpc-reflection.ts';
  * Long polls and uploads in flight at close get this long. Ours: a drain as a whole may take 30 s.
  */
 const DRAIN_MS = 5_000;
-/** In bytes. Source: unix(7). */
-const SOCKET_PATH_MAX_BYTES = 107;
 
 export type CoreServer = {
   /** As grpc-js spells it. */

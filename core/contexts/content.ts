@@ -6,6 +6,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { readHead, unwrapKeys } from '../../proto/archives/context-format.ts';
 import { verifyProfile } from '../../proto/archives/context-reader.ts';
+import { CONTEXT_TRANSFER_TIMEOUT_MS } from '../../proto/common/limits.ts';
 import type { ContextServiceService } from '../../proto/gen/tabern/v1/contexts.pb.ts';
 import type {
   ContextWork,
@@ -20,7 +21,7 @@ import type { BlobFiles } from '../files/blob-files.ts';
 import type { ContextContent, LeasedContext } from '../store/types/contexts.ts';
 import type { Store } from '../store/types.ts';
 import { privateKeyPlace } from './key-pool.ts';
-import { type ContextLinks, UPLOAD_LASTS_MS } from './links.ts';
+import type { ContextLinks } from './links.ts';
 
 /** Uploads verified at once: each is read twice and unpacked. One of a project. Ours. */
 const CHECKS = { max: 2, ofOwner: 1 };
@@ -73,7 +74,7 @@ export function contentService(
 
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
     // The upload began while the URL was good: WriteBlob has looked.
-    const named = await links.read('PUT', url, UPLOAD_LASTS_MS);
+    const named = await links.read('PUT', url, CONTEXT_TRANSFER_TIMEOUT_MS);
     const content = await store.getContextContent(named);
     if (!content) throw notFound('Context', named.id);
     using _ = await semaphore.acquire(call.signal, named.projectId);

@@ -13,8 +13,6 @@ import type { LinkMethod } from '../files/url-signature.ts';
 const UPLOAD_LIFE_MS = 3_600_000;
 /** Source: proto/spec/contexts.md 5. */
 const DOWNLOAD_LIFE_MS = 600_000;
-/** An upload that began in time may last this long. Its other half is in gateway/config.ts. */
-export const UPLOAD_LASTS_MS = 1_800_000;
 
 const PATH = /^\/v1\/contexts\/([^/]+)\/content$/;
 

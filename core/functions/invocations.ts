@@ -4,6 +4,11 @@
  * of it.
  */
 
+import {
+  INVOCATION_TIMEOUT_DEFAULT_S,
+  INVOCATION_WAIT_MAX_S,
+  PARAMS_MAX_BYTES,
+} from '../../proto/common/limits.ts';
 import { must } from '../../proto/common/must.ts';
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import type {
@@ -37,16 +42,10 @@ import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
 
-/** In bytes of JSON. Source: proto/spec/functions.md 5. */
-const PARAMS_MAX_BYTES = 64 << 10;
 /** Levels of nesting. Ours: the limit of REST is lower. */
 const PARAMS_DEPTH_MAX = 100;
-/** In seconds. Source: proto/spec/functions.md 5. */
-const TIMEOUT_DEFAULT = 900;
 /** Functions are available only there. Source: proto/spec/functions.md 1. */
 const REGION = 'us-west-2';
-/** In seconds. Source: GetInvocationRequest.wait. */
-const WAIT_MAX = 60;
 
 export type InvocationOptions = {
   store: Store;
@@ -82,7 +81,8 @@ export function invocationService(
     },
 
     async getInvocation({ id, wait = 0 }, { projectId, call }) {
-      if (wait > WAIT_MAX) throw invalidField('wait', `must be 0 to ${WAIT_MAX}.`);
+      if (wait > INVOCATION_WAIT_MAX_S)
+        throw invalidField('wait', `must be 0 to ${INVOCATION_WAIT_MAX_S}.`);
       const row = await find(id, projectId);
       const isOver = wait === 0 || row.endedAt !== null;
       const latest = isOver ? row : await ended(options, row, { call, waitMs: wait * 1_000 });
@@ -162,7 +162,7 @@ async function accept(
     params: JSON.stringify(params),
     sessionParams: secrets.seal(withIgnored(session, call), sessionId),
     userMetadata: jsonOrNull(session['userMetadata']),
-    timeoutMs: Number(session['timeout'] ?? TIMEOUT_DEFAULT) * 1_000,
+    timeoutMs: Number(session['timeout'] ?? INVOCATION_TIMEOUT_DEFAULT_S) * 1_000,
     ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
     traceparent: traceparentIn(call.metadata),
   });
@@ -193,7 +193,7 @@ async function ended(
   const look = async () =>
     must(await store.getInvocation({ id, projectId }), 'invocation just read');
   const row = await longPoll(store, `invocation:${id}`, look, {
-    until: waitUntil(call, waitMs, WAIT_MAX * 1_000),
+    until: waitUntil(call, waitMs, INVOCATION_WAIT_MAX_S * 1_000),
     isDone: ({ endedAt }) => endedAt !== null,
     signal: AbortSignal.any([call.signal, closing]),
   });

@@ -3,7 +3,7 @@
  * its hash, and named by its public part from then on; a project by its id or its name.
  */
 
-import { QUOTA_MAX } from '../../proto/common/limits.ts';
+import { CONCURRENCY_MAX, QUEUE_MAX, QUOTA_MAX } from '../../proto/common/limits.ts';
 import type {
   ApiKey,
   OperatedProject,
@@ -21,8 +21,6 @@ import { QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';
 
 /** In characters. Ours: as of a context. */
 const NAME_MAX = 128;
-const LIMIT_MAX = 10_000;
-const QUEUE_MAX = 1_000_000;
 /** In seconds: how long a session lives when nobody says. Source: proto/spec/sessions.md 1. */
 export const DEFAULT_TIMEOUT = 900;
 
@@ -114,8 +112,8 @@ function checkedLimits(limits: ProjectLimits | undefined): LimitChange {
     throw invalidField(name, `must be 1 to ${max}.`);
   };
   return {
-    sessions: within('sessions', LIMIT_MAX),
-    invocations: within('invocations', LIMIT_MAX),
+    sessions: within('sessions', CONCURRENCY_MAX),
+    invocations: within('invocations', CONCURRENCY_MAX),
     queue: within('queue', QUEUE_MAX),
     quotas: QUOTA_NAMES.flatMap((quota) => {
       const value = within(quota, QUOTA_MAX);

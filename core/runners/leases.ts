@@ -7,6 +7,7 @@
  *   offered --silence--> waiting;  held --silence--> lost
  */
 
+import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import type {
   LeaseWorkRequest,
@@ -38,8 +39,6 @@ const ADDRESS = /^(unix:\/.{1,500}|[^\s:/][^\s/]{0,300}:\d{1,5})$/;
  * Pieces of work in one answer. Ours: params of 64 KiB each keep it far below a message's 16 MiB.
  */
 const LEASE_MAX = 64;
-/** Leases in one renewal, lines in one append. Source: runners.proto. */
-const BATCH_MAX = 1_000;
 /** In bytes of text an invocation or build. Ours: a reader gets a log in one answer. */
 const LOG_MAX_BYTES = 1 << 20;
 /** Ours: empty lines have no bytes, and take place all the same. */
@@ -98,8 +97,8 @@ export function runnerService(
 
     async renewLeases({ runnerId, instanceId, leaseIds, browserFailed }) {
       checkHolder({ runnerId, instanceId });
-      if (leaseIds.length > BATCH_MAX)
-        throw invalidField('leaseIds', `must be at most ${BATCH_MAX}.`);
+      if (leaseIds.length > RUNNER_BATCH_MAX)
+        throw invalidField('leaseIds', `must be at most ${RUNNER_BATCH_MAX}.`);
       const wanted = { runnerId, instanceId, leaseIds, leaseMs, at: now() };
       const kept = await store.renewLeases(wanted);
       readiness.heard({ runnerId, browserFailed });
@@ -107,7 +106,8 @@ export function runnerService(
     },
 
     async appendLogs({ leaseId, first, lines }) {
-      if (lines.length > BATCH_MAX) throw invalidField('lines', `must be at most ${BATCH_MAX}.`);
+      if (lines.length > RUNNER_BATCH_MAX)
+        throw invalidField('lines', `must be at most ${RUNNER_BATCH_MAX}.`);
       const rows = lines.map(({ message, timestamp, level }) => ({
         message,
         at: timestamp,

@@ -2,6 +2,11 @@
  * What a build found, checked: the functions to publish, or why nothing is. Pure. Source:
  * proto/spec/functions.md 3.
  */
+import {
+  FUNCTION_NAME_MAX_CHARS,
+  FUNCTIONS_MAX,
+  MANIFEST_MAX_BYTES,
+} from '../../proto/common/limits.ts';
 import type { CompleteBuildRequest_Success } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { newId } from '../common/ids.ts';
 import type { BuildCause } from '../store/types/functions.ts';
@@ -11,11 +16,6 @@ import { plainConfig, problemOf, type SessionParams } from './session-params.ts'
 import { patternsProblem } from './session-patterns.ts';
 
 type Manifest = CompleteBuildRequest_Success['manifests'][number];
-
-const FUNCTIONS_MAX = 10;
-/** In bytes: name, sessionConfig and schema of one function. */
-const MANIFEST_MAX_BYTES = 64 << 10;
-const NAME_MAX_LENGTH = 128;
 
 export type Checked =
   | { kind: 'good'; manifests: BuiltManifest[] }
@@ -53,8 +53,8 @@ function problem({ name, sessionConfigJson, paramsSchemaJson }: Manifest): Build
   }
   const length = [...name].length;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
-  if (length < 1 || length > NAME_MAX_LENGTH || /[/\x00-\x1f\x7f]/.test(name)) {
-    const rule = `1 to ${NAME_MAX_LENGTH} characters, no "/" and no control characters`;
+  if (length < 1 || length > FUNCTION_NAME_MAX_CHARS || /[/\x00-\x1f\x7f]/.test(name)) {
+    const rule = `1 to ${FUNCTION_NAME_MAX_CHARS} characters, no "/" and no control characters`;
     const message = `Function names have ${rule}.`;
     return { code: 'BUILD_ERROR', message };
   }

@@ -4,6 +4,7 @@
  * proto/spec/functions.md 3. Keys that are not known pass: clients send options of their own.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { INVOCATION_TIMEOUT_MAX_S, INVOCATION_TIMEOUT_MIN_S } from '../../proto/common/limits.ts';
 import type { SessionCreateParams } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 import type {
   BrowserSettings,
@@ -24,7 +25,7 @@ const REFUSED_KEYS = [
   'projectId',
 ];
 /** In seconds. */
-const TIMEOUT = { min: 60, max: 900 };
+const TIMEOUT = { min: INVOCATION_TIMEOUT_MIN_S, max: INVOCATION_TIMEOUT_MAX_S };
 /** In seconds, of a session that a user starts. */
 const SESSION_TIMEOUT = { min: 60, max: 21_600 };
 const REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'];

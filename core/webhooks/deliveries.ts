@@ -6,6 +6,7 @@
  * attempts.ts.
  */
 
+import { DELIVERY_BATCH_MAX, RESPONSE_KEPT_BYTES } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
 import type {
@@ -32,11 +33,6 @@ import type {
 import type { Store } from '../store/types.ts';
 import { secretPlace } from './webhooks.ts';
 
-/**
- * Deliveries in one claim, and reports in one call. With bodies of 20 KiB some 1.3 MiB. Source:
- * proto/spec/webhooks.md 1.
- */
-const BATCH_MAX = 64;
 /** In milliseconds. Source: proto/spec/webhooks.md 1. */
 const WAIT_MAX_MS = 5_000;
 /**
@@ -46,8 +42,6 @@ const WAIT_MAX_MS = 5_000;
 const LEASE_MS = 45_000;
 /** Deliveries of one project in flight at once. Source: proto/spec/webhooks.md 9. */
 const PER_PROJECT_MAX = 32;
-/** In bytes of the answer's body. Source: proto/spec/webhooks.md 5. */
-const RESPONSE_KEPT_BYTES = 1_024;
 /** In characters. Ours: one sentence. */
 const ERROR_MAX_LENGTH = 300;
 const NAME_MAX_LENGTH = 128;
@@ -143,8 +137,10 @@ export function deliveryService(
 
     async reportAttempts({ senderId, instanceId, reports, max }, { call }) {
       checkSender(senderId, instanceId);
-      if (reports.length > BATCH_MAX) throw invalidField('reports', `holds at most ${BATCH_MAX}.`);
-      if (max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
+      if (reports.length > DELIVERY_BATCH_MAX)
+        throw invalidField('reports', `holds at most ${DELIVERY_BATCH_MAX}.`);
+      if (max > DELIVERY_BATCH_MAX)
+        throw invalidField('max', `must be 0 to ${DELIVERY_BATCH_MAX}.`);
       const ends = reports.map((report) => endOf(report, jitterOf(random())));
       for (const end of ends) countAttempt(metrics, end);
       const next = wantedBy({ senderId, instanceId }, max);
@@ -163,7 +159,8 @@ function checkedClaim<
   R extends { senderId: string; instanceId: string; max: number; waitMs: number },
 >(request: R): R {
   checkSender(request.senderId, request.instanceId);
-  if (request.max > BATCH_MAX) throw invalidField('max', `must be 0 to ${BATCH_MAX}.`);
+  if (request.max > DELIVERY_BATCH_MAX)
+    throw invalidField('max', `must be 0 to ${DELIVERY_BATCH_MAX}.`);
   if (request.waitMs > WAIT_MAX_MS) throw invalidField('waitMs', `must be 0 to ${WAIT_MAX_MS}.`);
   return request;
 }

@@ -2,9 +2,10 @@
  * Long polls: the `wait` field of a request extends its deadline by that many seconds. When the
  * gateway closes, waiting requests are repeated without `wait` and answered with the current state.
  */
+import { INVOCATION_WAIT_MAX_S } from '../../proto/common/limits.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
-import { REQUEST_TIMEOUT_MS, WAIT_MAX_S } from '../config.ts';
+import { REQUEST_TIMEOUT_MS } from '../config.ts';
 
 type Wanted = Readonly<Record<string, unknown>>;
 
@@ -21,7 +22,7 @@ export async function waiting<R extends Wanted, A>(
   const { send, options, draining } = wanted;
   const { wait } = request;
   if (typeof wait !== 'number' || wait === 0) return send(request, options());
-  const limited = options(REQUEST_TIMEOUT_MS + Math.min(wait, WAIT_MAX_S) * 1_000);
+  const limited = options(REQUEST_TIMEOUT_MS + Math.min(wait, INVOCATION_WAIT_MAX_S) * 1_000);
   const gone = limited.signal;
   const signal = gone ? AbortSignal.any([gone, draining]) : draining;
   try {

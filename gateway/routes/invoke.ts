@@ -6,11 +6,11 @@
  */
 import { fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
+import { INVOCATION_WAIT_MAX_S } from '../../proto/common/limits.ts';
 import { must } from '../../proto/common/must.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
-import { WAIT_MAX_S } from '../config.ts';
 import type { State } from '../http/auth.ts';
 import { waiting } from '../http/long-poll.ts';
 import { written } from '../rest/json-texts.ts';
@@ -59,12 +59,12 @@ export function preferWait({
   };
 }
 
-/** In seconds, WAIT_MAX_S at most; 0 when absent or invalid (RFC 7240 2). */
+/** In seconds, INVOCATION_WAIT_MAX_S at most; 0 when absent or invalid (RFC 7240 2). */
 function preferredWait(header: string): number {
   const preferences = header.split(',').map((one) => one.split(';')[0] ?? '');
   const first = preferences.find((one) => /^\s*wait\s*=/i.test(one)) ?? '';
   const [, digits = '0'] = /=\s*"?(\d{1,9})"?\s*$/.exec(first) ?? [];
-  return Math.min(Number(digits), WAIT_MAX_S);
+  return Math.min(Number(digits), INVOCATION_WAIT_MAX_S);
 }
 
 function hasEnded(invocation: JsonValue): boolean {
@@ -75,7 +75,9 @@ const PREFER = {
   name: 'Prefer',
   in: 'header',
   required: false,
-  description: `wait=N: the outcome if the invocation ends within N seconds, 0 to ${WAIT_MAX_S}.`,
+  description:
+    'wait=N: the outcome if the invocation ends within N seconds, ' +
+    `0 to ${INVOCATION_WAIT_MAX_S}.`,
   schema: { type: 'string' },
 };
 

@@ -6,6 +6,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { RESPONSE_KEPT_BYTES } from '../../proto/common/limits.ts';
 import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import type { Connections, Pools } from './connection-pools.ts';
 import { type Failure, failureOf } from './failures.ts';
@@ -14,9 +15,8 @@ import { type Failure, failureOf } from './failures.ts';
 export type Budget = { wholeMs: number; answerMs: number; bodyMs: number };
 export const BUDGET: Budget = { wholeMs: 22_000, answerMs: 15_000, bodyMs: 2_000 };
 
-/** In bytes of the response body: read at most, and stored. */
+/** In bytes, read at most of a response body. */
 const BODY_READ_BYTES = 64 * 1024;
-const BODY_KEPT_BYTES = 1_024;
 /**
  * In milliseconds. A kept connection that breaks within this without an answer was closed before
  * the request was written: the request is sent once more.
@@ -140,7 +140,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    const room = BODY_KEPT_BYTES - Math.min(this.#bytesRead, BODY_KEPT_BYTES);
+    const room = RESPONSE_KEPT_BYTES - Math.min(this.#bytesRead, RESPONSE_KEPT_BYTES);
     if (room > 0) this.#body.push(Buffer.from(chunk.subarray(0, room)));
     this.#bytesRead += chunk.length;
     if (this.#bytesRead > BODY_READ_BYTES) this.#finish();

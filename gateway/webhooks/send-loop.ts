@@ -6,6 +6,7 @@
  * may run: the claim is the lock.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DELIVERY_BATCH_MAX } from '../../proto/common/limits.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { AttemptReport, Claim } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { send, type Wire } from './attempt.ts';
@@ -16,8 +17,6 @@ import type { Claimed } from './messages.ts';
  * (proto/spec/webhooks.md 9). Their bodies use 5 MiB at most.
  */
 const IN_FLIGHT_MAX = 256;
-/** Items of one call. Source: proto/spec/webhooks.md 1. */
-const BATCH_MAX = 64;
 /**
  * Ended attempts without a report: beyond this core is too slow, and no new attempt starts. Ours.
  */
@@ -116,7 +115,7 @@ class Loop implements Sender {
 
   /** Makes a call that may fill the free slots, and starts the returned deliveries. */
   async #take(call: (max: number) => Promise<Claimed>): Promise<void> {
-    const max = this.#stopping.signal.aborted ? 0 : Math.min(this.#free(), BATCH_MAX);
+    const max = this.#stopping.signal.aborted ? 0 : Math.min(this.#free(), DELIVERY_BATCH_MAX);
     this.#promised += max;
     const { claims, goneWebhookIds } = await call(max).finally(() => {
       this.#promised -= max;
@@ -173,7 +172,7 @@ class Loop implements Sender {
 
   /** Reports a batch, if any is left. Results that core has no use for are dropped on a failure. */
   async #reportOnce(): Promise<void> {
-    const batch = this.#reports.slice(0, BATCH_MAX);
+    const batch = this.#reports.slice(0, DELIVERY_BATCH_MAX);
     if (batch.length === 0) return;
     const reports = batch.map(({ report }) => report);
     const call = async (max: number): Promise<Claimed> => {

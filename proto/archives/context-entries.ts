@@ -2,12 +2,13 @@
  * What a profile may hold: the limits, and which names are allowed beside which. A name that passes
  * is a plain path inside the directory, of which no other spelling is there. Pure.
  */
+import { CONTEXT_MAX_BYTES } from '../common/limits.ts';
 import type { TarEntry } from './tar-reader.ts';
 
 /** Source: proto/spec/contexts.md 4. */
 export const PROFILE_LIMITS = {
   /** In bytes, as stored. */
-  packedMaxBytes: 512 << 20,
+  packedMaxBytes: CONTEXT_MAX_BYTES,
   /** In bytes, of the tar. */
   unpackedMaxBytes: 2 * 1024 ** 3,
   /** Directories that only names mention count too. */

@@ -1,4 +1,64 @@
-/** Limits that two of core, gateway and runner share. What one side alone keeps stands there. */
+/**
+ * Limits that two sides keep: two of core, gateway and runner, or one of them and the table of
+ * settings. What one side alone keeps stands there; runner/host and runner/sdk, which import
+ * nothing of ours, have their own.
+ */
 
+const KIB = 1 << 10;
+const MIB = 1 << 20;
+
+/** In bytes, of a published archive. Source: proto/spec/functions.md 2. */
+export const ARCHIVE_MAX_BYTES = 25 * MIB;
+/** In bytes, of a build's bundle. Source: BUNDLE of blobs.proto. */
+export const BUNDLE_MAX_BYTES = 32 * MIB;
+/** In bytes, of a zipped browser extension. Source: proto/spec/sessions.md 9. */
+export const EXTENSION_MAX_BYTES = 100 * MIB;
+/** In bytes, of what a context holds, as stored. Source: proto/spec/contexts.md 4. */
+export const CONTEXT_MAX_BYTES = 512 * MIB;
+/** In bytes, of a file that a page downloaded. Source: DOWNLOAD of blobs.proto. */
+export const DOWNLOAD_MAX_BYTES = 1024 * MIB;
+/** In bytes, of a file for a session. Ours. */
+export const SESSION_FILE_MAX_BYTES = 500 * MIB;
+
+/** In bytes of JSON, of an invocation. Source: proto/spec/functions.md 5. */
+export const PARAMS_MAX_BYTES = 64 * KIB;
+/** Functions of one build. Source: proto/spec/functions.md 3. */
+export const FUNCTIONS_MAX = 10;
+/** In characters, of a function's name. Source: proto/spec/functions.md 3. */
+export const FUNCTION_NAME_MAX_CHARS = 128;
+/**
+ * In bytes, of one function: name, sessionConfig and schema as JSON. Source:
+ * proto/spec/functions.md 3.
+ */
+export const MANIFEST_MAX_BYTES = 64 * KIB;
+/** In seconds, of an invocation. Source: proto/spec/functions.md 3, 5. */
+export const INVOCATION_TIMEOUT_MIN_S = 60;
+export const INVOCATION_TIMEOUT_MAX_S = 900;
+export const INVOCATION_TIMEOUT_DEFAULT_S = INVOCATION_TIMEOUT_MAX_S;
+/** In seconds: what a request may ask its answer to wait. Source: GetInvocationRequest.wait. */
+export const INVOCATION_WAIT_MAX_S = 60;
+
+/** Leases of one renewal, lines of one append. Source: runners.proto. */
+export const RUNNER_BATCH_MAX = 1_000;
+/**
+ * Deliveries of one claim, and reports of one call. With bodies of 20 KiB some 1.3 MiB. Source:
+ * proto/spec/webhooks.md 1.
+ */
+export const DELIVERY_BATCH_MAX = 64;
+/** In bytes, kept of an endpoint's answer to a delivery. Source: proto/spec/webhooks.md 5. */
+export const RESPONSE_KEPT_BYTES = 1 * KIB;
+
+/** A context's content is sent, either way, within this: 512 MiB at 2.4 Mbit/s. Ours. */
+export const CONTEXT_TRANSFER_TIMEOUT_MS = 1_800_000;
+/** A session's file is sent, either way, within this: 500 MiB at 2.4 Mbit/s. Ours. */
+export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
+
+/** In bytes, of the path of a unix socket. Source: unix(7). */
+export const SOCKET_PATH_MAX_BYTES = 107;
+
+/** Sessions, and invocations, of a project at once. Ours. */
+export const CONCURRENCY_MAX = 10_000;
+/** Invocations, and builds, of a project that wait. Ours. */
+export const QUEUE_MAX = 1_000_000;
 /** Of any quota of a project: MiB, or a count. Ours: 95 TiB. */
 export const QUOTA_MAX = 100_000_000;

@@ -3,21 +3,17 @@
  * is a tenant's word: what goes on is copied field by field, and whatever does not fit is a
  * BuildFailure with its cause code.
  */
+import {
+  FUNCTION_NAME_MAX_CHARS,
+  FUNCTIONS_MAX,
+  INVOCATION_TIMEOUT_MAX_S,
+  INVOCATION_TIMEOUT_MIN_S,
+  MANIFEST_MAX_BYTES,
+} from '../../proto/common/limits.ts';
 import type { CompleteBuildRequest_Manifest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { BuildFailure } from './build-failure.ts';
 
-/**
- * Of one function: name, sessionConfig and schema as JSON, in bytes. Source:
- * proto/spec/functions.md 3.
- */
-const MANIFEST_MAX_BYTES = 64 * 1024;
-/** Functions of one build. Source: proto/spec/functions.md 3. */
-const MANIFESTS_MAX = 10;
-const NAME_MAX_CHARACTERS = 128;
 const NAME_FORBIDDEN = /[/\p{Cc}]/u;
-/** In seconds. Source: proto/spec/functions.md 3. */
-const TIMEOUT_MIN_S = 60;
-const TIMEOUT_MAX_S = 900;
 /** What a function may not choose for its sessions. Source: proto/spec/functions.md 3. */
 const SESSION_KEYS_REFUSED = [
   'keepAlive',
@@ -41,10 +37,10 @@ export function readManifests(found: unknown): CompleteBuildRequest_Manifest[] {
       'the entry file defines no function; call defineFn(name, handler) in it or what it imports',
     );
   }
-  if (found.length > MANIFESTS_MAX) {
+  if (found.length > FUNCTIONS_MAX) {
     throw new BuildFailure(
       'TOO_MANY_MANIFESTS',
-      `${found.length} functions, the limit is ${MANIFESTS_MAX}; publish from several entry files`,
+      `${found.length} functions, the limit is ${FUNCTIONS_MAX}; publish from several entry files`,
     );
   }
   const manifests = found.map(readManifest);
@@ -86,9 +82,9 @@ function checkSessionConfig(config: unknown, title: string): void {
   if (refused) throw invalidSession(title, `must not set ${refused}; remove it`);
   const timeout = config['timeout'];
   if (timeout === undefined) return;
-  const isRange = Number.isInteger(timeout) && Number(timeout) >= TIMEOUT_MIN_S;
-  if (!isRange || Number(timeout) > TIMEOUT_MAX_S) {
-    const range = `${TIMEOUT_MIN_S} to ${TIMEOUT_MAX_S}`;
+  const isRange = Number.isInteger(timeout) && Number(timeout) >= INVOCATION_TIMEOUT_MIN_S;
+  if (!isRange || Number(timeout) > INVOCATION_TIMEOUT_MAX_S) {
+    const range = `${INVOCATION_TIMEOUT_MIN_S} to ${INVOCATION_TIMEOUT_MAX_S}`;
     throw invalidSession(title, `must have a timeout of ${range} seconds`);
   }
 }
@@ -98,7 +94,7 @@ function isObject(value: unknown): value is Json {
 }
 
 function isName(name: string): boolean {
-  const isShort = name.length >= 1 && name.length <= NAME_MAX_CHARACTERS;
+  const isShort = name.length >= 1 && name.length <= FUNCTION_NAME_MAX_CHARS;
   return isShort && !NAME_FORBIDDEN.test(name) && name.isWellFormed();
 }
 

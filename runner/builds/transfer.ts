@@ -1,6 +1,7 @@
 /** The bytes of a build on their way: the archive out of core, the bundle into it. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { ARCHIVE_MAX_BYTES } from '../../proto/common/limits.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { BuildWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { retryCall } from '../common/core-calls.ts';
@@ -8,8 +9,6 @@ import type { RunnerContext } from '../common/runner-context.ts';
 import type { Lease } from '../leases/lease.ts';
 import { BuildFailure } from './build-failure.ts';
 
-/** In bytes. Source: blobs.proto. */
-const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 /** Of one blob, one way. Ours. */
 const TRANSFER_TIMEOUT_MS = 120_000;

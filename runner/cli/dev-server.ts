@@ -5,11 +5,10 @@
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { PARAMS_MAX_BYTES } from '../../proto/common/limits.ts';
 import { foreignRequest } from '../../proto/network/local-requests.ts';
 import { CliError } from './config.ts';
 
-/** In bytes. Source: proto/spec/functions.md 5, where the service refuses more. */
-const PARAMS_MAX_BYTES = 64 * 1024;
 /** In bytes. Ours: params, and the context that other tools send along. */
 const BODY_MAX_BYTES = 2 * PARAMS_MAX_BYTES;
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;

@@ -6,6 +6,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, type Env } from '../../proto/common/env.ts';
+import { INVOCATION_TIMEOUT_DEFAULT_S } from '../../proto/common/limits.ts';
 import { BuildFailure } from '../builds/build-failure.ts';
 import { readManifests } from '../builds/manifest.ts';
 import { startBuildWorker } from '../builds/worker/worker.ts';
@@ -24,8 +25,6 @@ import { watchSources } from './watch.ts';
 const HOST_DEFAULT = '127.0.0.1';
 const PORT_DEFAULT = 14_113;
 const PORT_MAX = 65_535;
-/** In seconds. Source: proto/spec/functions.md 5. */
-const TIMEOUT_DEFAULT_S = 900;
 
 type Config = SessionParams & { timeout?: number };
 /** What the newest sources define. */
@@ -205,7 +204,7 @@ async function invoke(
   if (!built || !session) throw new Error('no such function');
   // ended with the run: what listens to AbortSignal.timeout lives until its time is over
   const late = new AbortController();
-  const seconds = session.timeout ?? TIMEOUT_DEFAULT_S;
+  const seconds = session.timeout ?? INVOCATION_TIMEOUT_DEFAULT_S;
   const timer = setTimeout(() => late.abort(), seconds * 1_000);
   const began = performance.now();
   say(`${plain(name)} started`);

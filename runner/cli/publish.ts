@@ -5,12 +5,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { create, type Pack } from 'tar';
+import { ARCHIVE_MAX_BYTES } from '../../proto/common/limits.ts';
 import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 import { ignored } from './ignore.ts';
 
-/** In bytes. Source: proto/spec/functions.md 2; the service refuses more. */
-const ARCHIVE_MAX_BYTES = 25 * 1024 * 1024;
 const EXTENSIONS = /\.[cm]?[jt]s$/;
 
 /** Exit code 0 when the build COMPLETED. */

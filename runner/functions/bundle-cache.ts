@@ -1,12 +1,11 @@
 /** Bundles on this machine: a file each, which nobody writes to, named by its hash. */
 import { chmod, copyFile, link } from 'node:fs/promises';
 import { join } from 'node:path';
+import { BUNDLE_MAX_BYTES } from '../../proto/common/limits.ts';
 import { type CacheOptions, openBlobCache } from '../common/blob-cache.ts';
 
 /** Ours: a bundle of 32 MiB over a slow link. */
 const DOWNLOAD_TIMEOUT_MS = 60_000;
-/** Source: BUNDLE of blobs.proto. */
-const BUNDLE_MAX_BYTES = 32 << 20;
 
 export type Bundle = { path: string; sha256: string };
 export type Bundles = {

@@ -3,6 +3,7 @@
  * entries were added. A batch is retried while core cannot be reached. A batch that core refuses
  * ends the log, never the work.
  */
+import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { AppendLogsRequest_Line } from '../../proto/gen/tabern/v1/runners.pb.ts';
@@ -11,8 +12,6 @@ import { onAbort } from '../common/abort.ts';
 import { isTransient } from '../common/core-calls.ts';
 import type { Lease } from './lease.ts';
 
-/** Source: AppendLogsRequest.lines. */
-const BATCH_MAX_LINES = 1_000;
 /** Ours: between two attempts while core cannot be reached. */
 const RETRY_MS = 1_000;
 
@@ -115,8 +114,8 @@ export function openLineLog(options: {
   const source: LogSource = {
     count: () => waiting.length,
     async next() {
-      const lines = waiting.slice(0, BATCH_MAX_LINES);
-      waiting = waiting.slice(BATCH_MAX_LINES);
+      const lines = waiting.slice(0, RUNNER_BATCH_MAX);
+      waiting = waiting.slice(RUNNER_BATCH_MAX);
       const number = first;
       first += lines.length;
       const send = (signal: AbortSignal) => lease.appendLogs(number, lines, signal);

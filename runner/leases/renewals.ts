@@ -5,14 +5,12 @@
  * time; all are lost when core knows a newer instance of this runner.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { retryCall } from '../common/core-calls.ts';
-
-/** In one call. Source: RenewLeasesRequest.lease_ids. */
-const RENEW_MAX = 1_000;
 
 export type ToThread =
   /** From now on these are renewed. */
@@ -145,9 +143,9 @@ export function openRenewals(options: {
 
 /** At least one, be it empty: so an idle runner learns that it is superseded. */
 function batches(leaseIds: readonly string[]): string[][] {
-  const count = Math.max(1, Math.ceil(leaseIds.length / RENEW_MAX));
+  const count = Math.max(1, Math.ceil(leaseIds.length / RUNNER_BATCH_MAX));
   return Array.from({ length: count }, (_, n) =>
-    leaseIds.slice(n * RENEW_MAX, (n + 1) * RENEW_MAX),
+    leaseIds.slice(n * RUNNER_BATCH_MAX, (n + 1) * RUNNER_BATCH_MAX),
   );
 }
 

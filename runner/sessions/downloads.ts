@@ -7,6 +7,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { DOWNLOAD_MAX_BYTES } from '../../proto/common/limits.ts';
 import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Chrome } from '../browser/launch.ts';
@@ -16,8 +17,6 @@ import type { RunnerContext } from '../common/runner-context.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { OpenComponent } from './session.ts';
 
-/** Of one file. Source: blobs.proto. */
-const FILE_MAX_BYTES = 1 << 30;
 /** Of a session. Ours: what an invoice run or a crawl needs, and no disk is filled by. */
 export const DOWNLOAD_LIMITS = { files: 1_000, bytes: 5 * 1024 ** 3 };
 const CHUNK_BYTES = 64 << 10;
@@ -85,7 +84,7 @@ class Downloads {
     if (file === undefined) return;
     file.bytes = Number(receivedBytes);
     if (state === 'inProgress') {
-      if (file.bytes > FILE_MAX_BYTES || this.#isFull(file.bytes)) this.#cancel(guid);
+      if (file.bytes > DOWNLOAD_MAX_BYTES || this.#isFull(file.bytes)) this.#cancel(guid);
       return;
     }
     this.#begun.delete(guid);
@@ -137,7 +136,7 @@ class Downloads {
   }
 
   #store({ name, bytes }: Begun, stored: string): void {
-    if (bytes > FILE_MAX_BYTES || this.#isFull(bytes)) {
+    if (bytes > DOWNLOAD_MAX_BYTES || this.#isFull(bytes)) {
       this.#refuse(name);
       return;
     }

@@ -9,12 +9,11 @@ import {
   ExtensionError,
   extensionEntries,
 } from '../../proto/archives/extension-zip.ts';
+import { EXTENSION_MAX_BYTES } from '../../proto/common/limits.ts';
 import { type BlobCache, type CacheOptions, openBlobCache } from '../common/blob-cache.ts';
 
 /** Ours: 100 MB over a link of 10 Mbit/s. */
 const DOWNLOAD_TIMEOUT_MS = 120_000;
-/** Source: blobs.proto. */
-const ZIP_MAX_BYTES = 100 << 20;
 
 export type Extensions = {
   /** The directory that Chrome loads, or why it must not. */
@@ -24,7 +23,7 @@ export type Extensions = {
 export async function openExtensions(options: CacheOptions): Promise<Extensions> {
   const cache = await openBlobCache(options, {
     what: 'an extension',
-    maxBytes: ZIP_MAX_BYTES,
+    maxBytes: EXTENSION_MAX_BYTES,
     timeoutMs: DOWNLOAD_TIMEOUT_MS,
     ending: '',
     isBlob: false,

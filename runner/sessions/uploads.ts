@@ -7,11 +7,10 @@ import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { SESSION_FILE_MAX_BYTES } from '../../proto/common/limits.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { OpenComponent, PutUpload } from './session.ts';
 
-/** In bytes, of one file. Its other half is FILE_MAX_BYTES of the gateway. */
-const FILE_MAX_BYTES = 500 << 20;
 /** Of a session. Ours. */
 export const UPLOAD_LIMITS = { files: 1_000, bytes: 2 * 1024 ** 3 };
 /** In bytes. Source: NAME_MAX of Linux. */
@@ -54,7 +53,7 @@ function putter(dir: string, limits: typeof UPLOAD_LIMITS): PutUpload {
       await write(join(dir, aside), content, (more) => {
         const size = (sizes.get(aside) ?? 0) + more;
         sizes.set(aside, size);
-        if (size > FILE_MAX_BYTES) throw tooLarge('A file', FILE_MAX_BYTES);
+        if (size > SESSION_FILE_MAX_BYTES) throw tooLarge('A file', SESSION_FILE_MAX_BYTES);
         if (total() > limits.bytes) throw tooLarge('The files of a session', limits.bytes);
       });
       await rename(join(dir, aside), join(dir, name));

@@ -8,16 +8,12 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { CONTEXT_MAX_BYTES, CONTEXT_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import type { WriteBlobRequest } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import {
-  CONTEXT_MAX_BYTES,
-  CONTEXT_TRANSFER_TIMEOUT_MS,
-  CONTEXT_VERIFY_TIMEOUT_MS,
-  UPLOAD_IDLE_MS,
-} from '../../config.ts';
+import { CONTEXT_VERIFY_TIMEOUT_MS, UPLOAD_IDLE_MS } from '../../config.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
 import { tooLarge } from '../../http/body.ts';

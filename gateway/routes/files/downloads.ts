@@ -8,6 +8,7 @@ import { Readable } from 'node:stream';
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
 import yazl from 'yazl';
+import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import {
   type Download,
@@ -16,7 +17,6 @@ import {
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
 import { render } from '../../rest/operations.ts';

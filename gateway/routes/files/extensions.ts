@@ -4,16 +4,13 @@
  */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
+import { EXTENSION_MAX_BYTES } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { WriteBlobRequest } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
 import { ExtensionServiceService } from '../../../proto/gen/tabern/v1/extensions.pb.ts';
 import { invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import {
-  EXTENSION_CHECK_TIMEOUT_MS,
-  EXTENSION_MAX_BYTES,
-  UPLOAD_TIMEOUT_MS,
-} from '../../config.ts';
+import { EXTENSION_CHECK_TIMEOUT_MS, UPLOAD_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
 import { tooLarge } from '../../http/body.ts';
 import { render } from '../../rest/operations.ts';

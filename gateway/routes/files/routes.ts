@@ -1,8 +1,8 @@
 /** Hand-written routes of files: downloads, uploads, extensions, and Stagehand's start. */
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type Router from '@koa/router';
+import { EXTENSION_MAX_BYTES, SESSION_FILE_MAX_BYTES } from '../../../proto/common/limits.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { EXTENSION_MAX_BYTES, FILE_MAX_BYTES } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
 import type { Operation } from '../../rest/operations.ts';
 import { START_PATH, START_PATHS, startSession } from '../sessions/stagehand-start.ts';
@@ -38,7 +38,7 @@ export function filesRoutes(router: Router<State>, options: Options): void {
 
 /** Limit of an upload's body in bytes; undefined for other requests. */
 export function uploadMaxBytes(method: string, path: string): number | undefined {
-  if (isSessionUpload(method, path)) return FILE_MAX_BYTES + FORM_EXTRA_BYTES;
+  if (isSessionUpload(method, path)) return SESSION_FILE_MAX_BYTES + FORM_EXTRA_BYTES;
   const isExtension = method === 'POST' && path === EXTENSIONS_PATH;
   return isExtension ? EXTENSION_MAX_BYTES + FORM_EXTRA_BYTES : undefined;
 }

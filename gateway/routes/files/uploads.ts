@@ -4,10 +4,10 @@
  */
 import { Readable } from 'node:stream';
 import type { RouterMiddleware } from '@koa/router';
+import { FILE_TRANSFER_TIMEOUT_MS, SESSION_FILE_MAX_BYTES } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { FILE_MAX_BYTES, FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { tooLarge } from '../../http/body.ts';
 import { askSessionServer, locator } from '../../sessions/runner-client.ts';
@@ -42,7 +42,7 @@ export function uploadFile(
     if (endedAt !== undefined) throw new Fault('SESSION_ENDED', 'The session has ended.');
     if (signingKey === undefined) throw notYet();
     const place = await locate({ $case: 'signingKey', value: signingKey }, signal);
-    using form = openFileForm(ctx.req, FILE_MAX_BYTES);
+    using form = openFileForm(ctx.req, SESSION_FILE_MAX_BYTES);
     const { name } = await form.file;
     if (name === '') throw invalidField('file', 'must have a name.');
     await askSessionServer(place, {
@@ -65,7 +65,7 @@ async function* bytesOf(form: FileForm): AsyncGenerator<Buffer> {
   let size = 0;
   for await (const chunk of chunksOf((await form.file).bytes)) {
     size += chunk.length;
-    if (size > FILE_MAX_BYTES) throw tooLarge(FILE_MAX_BYTES);
+    if (size > SESSION_FILE_MAX_BYTES) throw tooLarge(SESSION_FILE_MAX_BYTES);
     yield chunk;
   }
   await form.whole;

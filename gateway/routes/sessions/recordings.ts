@@ -6,11 +6,11 @@
  */
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { GetReplayResponse } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { FILE_TRANSFER_TIMEOUT_MS } from '../../config.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
 import { baseUrlOf } from '../../rest/links.ts';

@@ -2,7 +2,7 @@
  * Every setting there is. From its row come the variable `TABERN_<name>`, the flag, the member of
  * the settings file, the help, the reference in README.md, and the value's type in code.
  */
-import { QUOTA_MAX } from '../limits.ts';
+import { CONCURRENCY_MAX, QUEUE_MAX, QUOTA_MAX } from '../limits.ts';
 import type { Row } from './types.ts';
 
 const CORE = ['core'] as const;
@@ -170,7 +170,7 @@ const TABLE = [
   {
     name: 'CONCURRENCY',
     type: 'integer',
-    range: [1, 10_000],
+    range: [1, CONCURRENCY_MAX],
     default: '25',
     roles: CORE,
     description: 'sessions that a new project may have at once, and invocations that it may run',
@@ -178,7 +178,7 @@ const TABLE = [
   {
     name: 'QUEUE_MAX',
     type: 'integer',
-    range: [1, 1_000_000],
+    range: [1, QUEUE_MAX],
     default: '1000',
     roles: CORE,
     description: 'invocations, and builds, of a project that may wait; past it 429',

@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { BUNDLE_MAX_BYTES } from '../../../proto/common/limits.ts';
 import type { Log } from '../../../proto/common/log.ts';
 import { keepTail } from '../../common/flow.ts';
 import { Lines } from '../../common/lines.ts';
@@ -21,8 +22,6 @@ import { type WorkerPlace, workerSpec } from './jail.ts';
 
 /** Ours: what a log takes of one build's warnings, and the names of its packages. */
 const ANSWER_MAX_BYTES = 1024 * 1024;
-/** In bytes. Source: blobs.proto. */
-const BUNDLE_MAX_BYTES = 32 * 1024 * 1024;
 const TAIL_BYTES = 2_000;
 const LEVELS: readonly unknown[] = ['info', 'warn', 'error'];
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;

@@ -7,11 +7,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { answerRefusal, refuse } from '../refusal.ts';
 
 const NO_ROUTE = 'There is no such route.';
-/** For a request with its body. Its other half is FILE_TRANSFER_TIMEOUT_MS of the gateway. */
-const REQUEST_TIMEOUT_MS = 1_800_000;
 
 /** The part of a relay that is used here. */
 export type UpgradeHandler = {
@@ -54,7 +53,7 @@ export async function openKeyAuthenticatedServer<T>(
     await reserved.get(key)?.promise;
     return all.get(key);
   };
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS });
+  const server = createServer({ requestTimeout: FILE_TRANSFER_TIMEOUT_MS });
   server.on('request', async (request, response) => {
     const url = addressOf(request);
     const registered = await find(url);

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { FILE_MAX_BYTES } from '../../../../gateway/config.ts';
+import { SESSION_FILE_MAX_BYTES } from '../../../../proto/common/limits.ts';
 import { Fault, invalidField, notFound } from '../../../../proto/rpc/errors.ts';
 import { until } from '../../../support/poll.ts';
 import { type Answer, ask, KEY, openGateway } from '../../sessions/runner.ts';
@@ -135,7 +135,7 @@ test('a file that breaks off is none for the runner', async () => {
 test('a body over the limit is a 413 before it is read', async () => {
   await using runner = await openRunner();
   await using gateway = await sessionAt(runner.address);
-  const headers = { ...HEAD, 'content-length': String(FILE_MAX_BYTES + 1_000_000) };
+  const headers = { ...HEAD, 'content-length': String(SESSION_FILE_MAX_BYTES + 1_000_000) };
   const { status, json } = await ask(gateway.url, 'POST', UPLOADS, { headers });
   const message = 'The body must not exceed 500 MiB.';
   assert.is(status, 413);
