@@ -1,6 +1,6 @@
-/** What an AbortSignal ends. */
+/** AbortSignals as scopes and as promises. */
 
-/** At once when it has aborted already. */
+/** Calls `act` when the signal aborts, or at once if it has aborted already. */
 export function onAbort(signal: AbortSignal, act: () => void): Disposable {
   signal.addEventListener('abort', act, { once: true });
   if (signal.aborted) act();
@@ -23,7 +23,7 @@ export function abortAfter(first: AbortSignal, ms: number): Disposable & { signa
   };
 }
 
-/** The promise, or the signal's reason when that is first. */
+/** Settles as the promise, or rejects with the signal's reason if that is first. */
 export async function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   using _listening = onAbort(signal, () => reject(signal.reason));

@@ -1,4 +1,4 @@
-/** A session that this runner cannot give as it was asked for. Its message is for its user. */
+/** This runner cannot provide the requested session. The message is for the session's user. */
 export class UnsupportedSessionError extends Error {
   override readonly name = 'UnsupportedSessionError';
 }

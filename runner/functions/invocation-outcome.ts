@@ -1,6 +1,6 @@
 /**
- * What an invocation is told to have come to: its handler's value or failure, its own end (time,
- * cancel, a lost browser), or what kept it from beginning. Pure but for a line of the log.
+ * The outcome of an invocation: the handler's value or failure, its end by time limit, cancel or a
+ * lost browser, or the reason why it could not start. Pure but for one log line.
  */
 
 import type { Log } from '../../proto/common/log.ts';
@@ -21,7 +21,7 @@ export function codeOf(outcome: Outcome): string {
   return outcome?.$case === 'failure' ? outcome.value.code : COMPLETED;
 }
 
-/** What ends it before its handler does. */
+/** Signals that end it before its handler has ended. */
 type Cut = { released: AbortSignal; deadline: AbortSignal };
 
 export function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outcome {
@@ -49,7 +49,7 @@ function cutShort({ released, deadline }: Cut): Outcome {
   return deadline.aborted ? failure('TIMED_OUT', TIMED_OUT) : undefined;
 }
 
-/** What stopped it before the handler could say anything. */
+/** The failure of an invocation whose handler did not run. */
 export function failureOf(
   error: unknown,
   { signal, log, ...cut }: Cut & { signal: AbortSignal; log: Log },

@@ -1,8 +1,8 @@
 /**
- * Renews leases, in the lease thread: nothing that a tenant sends to the main thread delays it.
- * Every lease is renewed at a third of its time; the first renewal, made at once, acknowledges it.
- * A lease is lost when core does not answer it back, or could not be reached for twice a lease's
- * time; all are lost when core knows a newer instance of this runner.
+ * Renews leases in the lease thread, so that no work of the main thread delays a renewal. Every
+ * lease is renewed at a third of its time; the first renewal, at once, acknowledges it. A lease is
+ * lost when a renewal is answered without it, or when core could not be reached for twice a lease's
+ * time. All are lost when a newer instance of this runner has registered.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
@@ -13,18 +13,18 @@ import type { Clients } from '../../proto/rpc/services.ts';
 import { retryCall } from '../common/core-calls.ts';
 
 export type ToThread =
-  /** From now on these are renewed. */
+  /** Acknowledge and renew these from now on. */
   | { type: 'acquired'; leaseIds: string[] }
-  /** Its work has ended: it is not renewed any more. */
+  /** Its work has ended: renew it no more. */
   | { type: 'dropped'; leaseId: string }
   /**
-   * The main thread turns, and whether a debugger can stop it; core receives the state of Chrome
-   * with each renewal.
+   * The main thread is not blocked. `isInspected`: a debugger can stop it. Core receives the state
+   * of Chrome with each renewal.
    */
   | { type: 'beat'; isBrowserFailing: boolean; isInspected: boolean };
 
 export type FromThread =
-  /** Core knows that these have arrived. */
+  /** A renewal of these was answered for the first time. */
   | { type: 'acknowledged'; leaseIds: string[] }
   | { type: 'lost'; leaseId: string; why: string }
   /** A newer instance of this runner has registered. */
@@ -32,7 +32,7 @@ export type FromThread =
 
 export type Renewals = {
   receive(message: ToThread): void;
-  /** Settles when the signal aborts and no call is under way. */
+  /** Settles when the signal has aborted and no call is in progress. */
   renewing: Promise<void>;
 };
 
@@ -54,8 +54,12 @@ export function openRenewals(options: {
   const acknowledging = new Set<Promise<void>>();
   let browserFailed: boolean | undefined;
 
-  /** Throws what core answered, or that it did not. `gone`: why the others are lost. */
-  const ask = async (leaseIds: string[], gone: string, within: CallOptions): Promise<void> => {
+  /** Rejects with core's error. `gone`: why leases that the answer lacks are lost. */
+  const renewOnce = async (
+    leaseIds: string[],
+    gone: string,
+    within: CallOptions,
+  ): Promise<void> => {
     const sureUntil = now() + 2 * leaseMs;
     const request = { ...runner, leaseIds, browserFailed };
     const kept = await clients.runners.renewLeases(request, { ...within, timeoutMs: leaseMs });
@@ -85,7 +89,7 @@ export function openRenewals(options: {
   };
   const renew = async (leaseIds: string[]): Promise<void> => {
     try {
-      await ask(leaseIds, 'core has ended it', call);
+      await renewOnce(leaseIds, 'core has ended it', call);
     } catch (error) {
       if (isSuperseded(error)) return superseded();
       if (renewed.size > 0) log.warn({ error: String(error) }, 'leases could not be renewed');
@@ -96,17 +100,17 @@ export function openRenewals(options: {
     }
   };
   const acknowledge = async (leaseIds: string[]): Promise<void> => {
-    // since the last try its work may have ended, or a renewal was answered
+    // since the last attempt its work may have ended, or a renewal was answered
     const left = () => leaseIds.filter((id) => renewed.get(id)?.isAcknowledged === false);
     const once = async (): Promise<void> => {
       const ids = left();
-      if (ids.length > 0) await ask(ids, 'it came too late', { ...call, signal });
+      if (ids.length > 0) await renewOnce(ids, 'its acknowledgement was late', { ...call, signal });
     };
     try {
       await retryCall(once, signal);
     } catch (error) {
       if (isSuperseded(error)) superseded();
-      for (const id of left()) lose(id, 'core could not be told that it came');
+      for (const id of left()) lose(id, 'it could not be acknowledged');
     }
   };
   const keepRenewing = async (): Promise<void> => {
@@ -141,7 +145,7 @@ export function openRenewals(options: {
   };
 }
 
-/** At least one, be it empty: so an idle runner learns that it is superseded. */
+/** At least one, even if it is empty: an idle runner must learn that it is superseded. */
 function batches(leaseIds: readonly string[]): string[][] {
   const count = Math.max(1, Math.ceil(leaseIds.length / RUNNER_BATCH_MAX));
   return Array.from({ length: count }, (_, n) =>
@@ -149,7 +153,7 @@ function batches(leaseIds: readonly string[]): string[][] {
   );
 }
 
-/** Core refuses the instance itself, now and for ever. */
+/** Core refuses all calls of this instance from now on. */
 export function isSuperseded(error: unknown): boolean {
   return error instanceof Fault && error.reason === 'LEASE_LOST';
 }

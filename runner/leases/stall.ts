@@ -1,8 +1,8 @@
 /**
- * A main thread that blocks for good, as the lease thread sees it: no beat. Its leases would be
- * renewed for ever, and nobody would serve them. Silence is counted in ticks of the lease thread
- * itself: a process that was stopped and continued, or a machine that slept, was not blocked. A
- * main thread that a debugger may have stopped is not either.
+ * Detects a main thread that is blocked for good: the lease thread receives no beat. Its leases
+ * would be renewed for ever although their work cannot continue. Silence is counted in ticks of the
+ * lease thread, so a process that was stopped and continued, or a machine that slept, does not
+ * count as blocked; nor does a main thread that a debugger may have stopped.
  */
 
 /** In milliseconds. Ours. */
@@ -14,7 +14,7 @@ const TICK_MS = 1_000;
 export const STALL_MAX_MS = 60_000;
 
 export type StallWatch = Disposable & {
-  /** The main thread turned. `isInspected`: a debugger can stop it. */
+  /** The main thread is not blocked. `isInspected`: a debugger can stop it. */
   beat(isInspected: boolean): void;
 };
 
@@ -28,13 +28,13 @@ export function watchForStall(
 ): StallWatch {
   let silentMs = 0;
   let isInspected = false;
-  let isTold = false;
+  let hasReported = false;
   const ticks = setTick(() => {
     silentMs += TICK_MS;
     if (silentMs <= STALL_MAX_MS) return;
     if (isInspected) {
-      if (!isTold) onInspected(silentMs);
-      isTold = true;
+      if (!hasReported) onInspected(silentMs);
+      hasReported = true;
       return;
     }
     ticks[Symbol.dispose]();

@@ -1,13 +1,13 @@
 /**
- * A piece of leased work in a span of its own, below the request that asked for it; what the runner
- * tells core of it is below that span. Steps within are proto/common/tracing.ts's.
+ * Each piece of leased work has a span, below the request that created the work. The runner's calls
+ * on behalf of the work are below that span. Its steps: proto/common/tracing.ts.
  */
 
 import { traced } from '../../proto/common/tracing.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 
-/** Runs it, with how to call core meanwhile. */
+/** Runs it with the options of its calls to core. */
 export function inSpan(
   { item, traceparent }: Work,
   call: CallOptions,
@@ -18,7 +18,7 @@ export function inSpan(
   return traced(span, (scope) => run(below(call, scope.traceparent)));
 }
 
-/** Leads from a trace to the work's log, and to what GET says of it. */
+/** The id by which the work's log and its resource are found. */
 function idOf(item: Work['item']): Record<string, string> {
   switch (item?.$case) {
     case 'invocation':

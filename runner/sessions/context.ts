@@ -1,9 +1,10 @@
 /**
- * The context of one session: loaded into a user-data directory of its own before Chrome starts,
- * saved after Chrome has ended, gone from this machine in any case.
+ * The context of one session: loaded into its own user-data directory before Chrome starts, saved
+ * after Chrome has ended, and removed from this machine in any case.
  *
- * What was saved before stays whole until core has all of the new content: a save that fails, or
- * dies with the runner, changes nothing. Its failure is a warning, never the session's.
+ * The saved content is replaced only when core has received all of the new content: a save that
+ * fails, or a runner that dies, changes nothing. A failed save is a warning and never fails the
+ * session.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
@@ -39,11 +40,11 @@ export type Context = {
   persist: boolean;
   /** Before any client. */
   restore(chrome: Chrome): Promise<void>;
-  /** Closes Chrome and saves what it wrote; or says in a warning why not. Never rejects. */
+  /** Closes Chrome and saves its profile, or warns of the reason why not. Never rejects. */
   save(chrome: Chrome): Promise<void>;
-  /** Says in the session's log that its content stays what it was. */
+  /** Warns in the session's log that the content is unchanged. */
   notSaved(why: string): void;
-  /** Removes it from this machine, once Chrome is gone. */
+  /** Removes it from this machine. Called after Chrome has ended. */
   [Symbol.asyncDispose](): Promise<void>;
 };
 
@@ -55,7 +56,7 @@ export type ContextDeps = {
   warn: (message: string) => void;
 };
 
-/** Rejects when the content cannot be had or does not open, or with the signal's reason. */
+/** Rejects if the content cannot be loaded, or with the signal's reason. */
 export async function openContext(
   work: ContextWork,
   deps: ContextDeps,
@@ -133,7 +134,7 @@ async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): P
   const state = await readState(chrome.pipe);
   await chrome.close(CLOSE_TIMEOUT_MS);
   const { code } = await chrome.exited;
-  // what a killed Chrome leaves lacks its last cookies, or half of them
+  // the profile of a killed Chrome lacks its last cookies, or half of them
   if (code !== 0) throw new NotSaved('the browser did not end by itself');
   await writeState(profileDir, state);
   const signal = AbortSignal.any([lease.lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
@@ -155,7 +156,7 @@ async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlob
   }
 }
 
-/** For the tenant: no path and no address of ours. */
+/** For the tenant: without paths and addresses of this machine. */
 function reasonOf(error: unknown): string {
   const { message } = error instanceof NotSaved ? error : asFault(error);
   return message.replace(/\.$/, '');

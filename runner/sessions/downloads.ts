@@ -1,8 +1,8 @@
 /**
- * What the pages of a session download, on its way to core: each file as soon as Chrome says that
- * it is whole, the last ones before the session ends. A file leaves this machine's disk when core
- * has it. What is not kept is a warning in the session's log.
- *   begun -> whole -> stored;  begun -> canceled;  whole -> refused (too large, too many)
+ * Uploads the downloads of a session's pages to core: each file when Chrome has completed it, the
+ * last ones before the session ends. A file is removed from this machine after its upload. A file
+ * that is not kept is a warning in the session's log.
+ *   begun -> complete -> stored;  begun -> canceled;  complete -> refused (too large, too many)
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
@@ -35,7 +35,7 @@ export type DownloadsOptions = {
   limits?: typeof DOWNLOAD_LIMITS;
 };
 
-/** As much of a Chrome as is used. */
+/** The part of a Chrome that is used. */
 type Downloading = Pick<Chrome, 'pipe' | 'dir'>;
 type Begun = { name: string; bytes: number };
 
@@ -63,7 +63,7 @@ class Downloads {
   readonly #begun = new Map<string, Begun>();
   #stored = { files: 0, bytes: 0 };
   #hasWarned = false;
-  /** One after the other: the link to core is shared. */
+  /** One at a time: the link to core is shared. */
   #storing: Promise<void> = Promise.resolve();
   #settled = Promise.withResolvers<void>();
 
@@ -93,14 +93,14 @@ class Downloads {
     if (this.#begun.size === 0) this.#settled.resolve();
   }
 
-  /** Waits for what is under way, for a while, and for core. Never rejects. */
+  /** Waits for downloads in progress, up to a limit, and for uploads. Never rejects. */
   async end(): Promise<void> {
     if (this.#begun.size > 0) {
       this.#settled = Promise.withResolvers();
       const { closed } = this.#chrome.pipe;
       const over = AbortSignal.any([this.#options.lease.lost, AbortSignal.timeout(LAST_BYTES_MS)]);
       const settled = Promise.race([this.#settled.promise, closed]);
-      await until(settled, over).catch(() => undefined); // whatever has not ended is told below
+      await until(settled, over).catch(() => undefined); // the rest is a warning below
     }
     for (const { name } of this.#begun.values()) {
       this.#options.warn(`the download of ${shown(name)} had not ended with the session`);
@@ -117,7 +117,7 @@ class Downloads {
   #cancel(guid: string): void {
     this.#refuse(this.#begun.get(guid)?.name ?? '');
     this.#begun.delete(guid);
-    // rejects when it has ended, or Chrome has, which is as good
+    // rejects if the download or Chrome has ended
     cancel(this.#chrome, guid).catch(() => undefined);
   }
 
@@ -150,13 +150,14 @@ class Downloads {
         this.#options.runner.log.warn({ err: error }, 'a download was not stored');
         this.#options.warn(`${shown(name)} could not be kept: ${asFault(error).message}`);
       } finally {
-        await rm(path, { force: true }).catch(() => undefined); // else it goes with Chrome
+        // if it fails, the file is removed with Chrome's directory
+        await rm(path, { force: true }).catch(() => undefined);
       }
     });
   }
 }
 
-/** In whichever context it is: Chrome does not say. */
+/** In all contexts: Chrome does not report which one it belongs to. */
 async function cancel({ pipe }: Downloading, guid: string): Promise<void> {
   const { browserContextIds } = await pipe.call('Target.getBrowserContexts');
   const ids: unknown[] = [undefined, ...(browserContextIds as string[])];
@@ -198,7 +199,7 @@ async function openPlain(path: string): Promise<FileHandle> {
   throw new Error('a download that is no file');
 }
 
-/** A page's word, told back short. */
+/** A name chosen by a page, shortened for a message. */
 function shown(name: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
   return `"${name.slice(0, NAME_SHOWN_CHARS).replace(/[\u0000-\u001f\u007f-\u009f]/g, '?')}"`;

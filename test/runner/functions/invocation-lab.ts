@@ -1,4 +1,4 @@
-/** One invocation with hosts, Chromes and a core that do as they are told. */
+/** One invocation with stubs of hosts, Chrome and core. */
 
 import type { CompleteInvocationRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, type Reason } from '../../../proto/rpc/errors.ts';
@@ -18,9 +18,9 @@ export type Scene = {
   lost?: AbortSignal;
   released?: AbortSignal;
   stopped?: AbortSignal;
-  /** Completions that core is away for, and what it says then. */
+  /** Reports that fail because core is away, and the reason. */
   away?: number;
-  /** What its Chrome was ended for. */
+  /** Why its Chrome was ended. */
   overMemory?: string;
   why?: Reason;
   /** Its Chrome's directory cannot be removed. */
@@ -28,7 +28,7 @@ export type Scene = {
   onTold?: () => void;
 };
 
-/** Runs it; gives what core was told and what became of Chrome, in order. */
+/** Runs it. Returns the reported outcomes, and the events in order. */
 export async function run(scene: Scene) {
   const told: CompleteInvocationRequest[] = [];
   const acts: string[] = [];

@@ -30,7 +30,7 @@ test('a value is told once, when the log is sent; Chrome goes then', async () =>
   ]);
 });
 
-test('no handler begins before core knows that it came, and none of a lost lease', async () => {
+test('no handler begins before the lease is acknowledged, and none of a lost lease', async () => {
   for (const isOurs of [true, false]) {
     const acknowledged = Promise.withResolvers<void>();
     const lost = new AbortController();
@@ -54,7 +54,7 @@ test('no handler begins before core knows that it came, and none of a lost lease
   }
 });
 
-test('nothing is no outcome; a core that was away is told later, when Chrome is gone', async () => {
+test('no value is no outcome; the report is retried after core was away', async () => {
   const { told, outcome, acts } = await run({
     invoke: async () => ({ type: 'result', json: undefined }),
     away: 1,
@@ -131,7 +131,7 @@ test('a directory that cannot be removed fails the work here, and core is told',
   assert.equal(told, ['told']);
 });
 
-test('a lost lease is told to nobody, and Chrome is closed', async () => {
+test('a lost lease is not reported, and Chrome is closed', async () => {
   const { told, acts } = await run({ invoke: untilAborted, lost: AbortSignal.timeout(20) });
   assert.equal(told, []);
   assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out']);

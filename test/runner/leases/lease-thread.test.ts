@@ -83,7 +83,7 @@ test('a lease is acknowledged at once, then renewed, with the state of Chrome', 
   assert.not.ok(lease.lost.aborted);
 });
 
-test('a lease that core does not answer back is lost, and its work learns why', async () => {
+test('a lease that a renewal does not confirm is lost, with a reason', async () => {
   let isGone = false;
   await using scene = await open(({ leaseIds }) => (isGone ? [] : leaseIds));
   const lease = scene.leases.hold('a');
@@ -95,7 +95,7 @@ test('a lease that core does not answer back is lost, and its work learns why', 
   assert.is(scene.leases.held(), 0);
 });
 
-test('a lease whose work has ended is renewed no more', async () => {
+test('a lease whose work has ended is not renewed any more', async () => {
   await using scene = await open();
   const lease = scene.leases.hold('a');
   scene.leases.acknowledge(['a']);
@@ -117,12 +117,12 @@ test('more leases than fit in one call are all acknowledged and renewed', async 
   assert.not.ok(held.some(({ lost }) => lost.aborted));
 });
 
-test('the end of the thread settles whoever waits, and loses all leases', async () => {
+test('the end of the thread settles unacknowledged leases and loses all', async () => {
   await using scene = await open();
   const held = scene.leases.hold('held');
   scene.leases.acknowledge(['held']);
   await held.acknowledged;
-  const waiting = scene.leases.hold('waiting'); // never taken
+  const waiting = scene.leases.hold('waiting'); // never acknowledged
   scene.killThread();
   assert.match(String(await scene.failed), /the lease thread ended with code 1/);
   await waiting.acknowledged;

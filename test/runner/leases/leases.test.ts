@@ -1,4 +1,4 @@
-/** What keeps a lease, and what loses it: against a core that answers as it is told. */
+/** How a lease is acknowledged, renewed, released and lost. Core is a stub. */
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -41,7 +41,7 @@ function leasesOf(
   };
 }
 
-test('a lease that core does not answer back is lost, the others are kept', async () => {
+test('a lease that a renewal does not confirm is lost, the others are kept', async () => {
   const asked: string[][] = [];
   await using scene = leasesOf(async ({ leaseIds }) => {
     asked.push(leaseIds);
@@ -51,7 +51,7 @@ test('a lease that core does not answer back is lost, the others are kept', asyn
   const gone = scene.leases.hold('gone');
   scene.leases.acknowledge(['kept', 'gone']);
   await once(gone.lost, 'abort');
-  assert.match(String(gone.lost.reason), /it came too late/);
+  assert.match(String(gone.lost.reason), /its acknowledgement was late/);
   assert.not.ok(kept.lost.aborted);
   assert.is(scene.leases.held(), 1);
   assert.equal(asked[0], ['kept', 'gone']);
@@ -59,7 +59,7 @@ test('a lease that core does not answer back is lost, the others are kept', asyn
   assert.is(scene.leases.held(), 0);
 });
 
-test('a core that is away loses no lease until twice its time has passed', async () => {
+test('no lease is lost while core is away for less than twice its time', async () => {
   let now = 0;
   let calls = 0;
   const { promise: many, resolve } = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ test('a core that is away loses no lease until twice its time has passed', async
   assert.match(String(held.lost.reason), /could not be reached/);
 });
 
-test('a released lease is still held; one on its way here is released when it comes', async () => {
+test('a released lease is still held; a later one is released when it is received', async () => {
   await using scene = leasesOf(async ({ leaseIds }) => ({ leaseIds }));
   const here = scene.leases.hold('here');
   const other = scene.leases.hold('other');
@@ -94,7 +94,7 @@ test('a released lease is still held; one on its way here is released when it co
   assert.not.ok(scene.leases.hold('unknown').released.aborted);
 });
 
-test('what core no longer knows when it is told that it came is lost', async () => {
+test('a lease that core no longer knows at its acknowledgement is lost', async () => {
   const answer = async ({ leaseIds }: { leaseIds: string[] }) => {
     return { leaseIds: leaseIds.slice(0, 1) };
   };
@@ -104,11 +104,11 @@ test('what core no longer knows when it is told that it came is lost', async () 
   scene.leases.acknowledge(['known', 'gone']);
   await Promise.all([known.acknowledged, gone.acknowledged]);
   assert.not.ok(known.lost.aborted);
-  assert.match(String(gone.lost.reason), /it came too late/);
+  assert.match(String(gone.lost.reason), /its acknowledgement was late/);
   assert.is(scene.leases.held(), 1);
 });
 
-test('a core that is away for a moment is told again what came and is still held', async () => {
+test('an acknowledgement is retried for the leases that are still held', async () => {
   const told: string[][] = [];
   await using scene = leasesOf(async ({ leaseIds }) => {
     told.push(leaseIds);
@@ -123,16 +123,16 @@ test('a core that is away for a moment is told again what came and is still held
   assert.equal(told, [['over', 'kept'], ['kept']]);
 });
 
-test('what core cannot be told of is lost', async () => {
+test('a lease whose acknowledgement is refused is lost', async () => {
   await using scene = leasesOf(() => Promise.reject(new Fault('INTERNAL', 'broken')), SELDOM);
   const lease = scene.leases.hold('a');
   scene.leases.acknowledge(['a']);
   await lease.acknowledged;
-  assert.match(String(lease.lost.reason), /core could not be told/);
+  assert.match(String(lease.lost.reason), /could not be acknowledged/);
   assert.not.ok(scene.superseded.aborted);
 });
 
-test('a newer runner is news of its own: all that is held is lost', async () => {
+test('an acknowledgement that a newer runner supersedes loses all leases', async () => {
   const refused = () => Promise.reject(new Fault('LEASE_LOST', 'a newer instance'));
   await using scene = leasesOf(refused, SELDOM);
   const [lease, other] = [scene.leases.hold('a'), scene.leases.hold('other')];
@@ -143,7 +143,7 @@ test('a newer runner is news of its own: all that is held is lost', async () => 
   assert.ok(scene.superseded.aborted);
 });
 
-test('the lost one is settled at once, while core is still told of the other', async () => {
+test('a lost lease settles at once, while another is still being acknowledged', async () => {
   const told = Promise.withResolvers<{ leaseIds: string[] }>();
   let calls = 0;
   await using scene = leasesOf(({ leaseIds }) => {
@@ -160,7 +160,7 @@ test('the lost one is settled at once, while core is still told of the other', a
   assert.not.ok(other.lost.aborted);
 });
 
-test('what a renewal has confirmed may begin, and is kept when its taking fails', async () => {
+test('a renewal acknowledges a lease, which is kept when its acknowledgement fails', async () => {
   const told = Promise.withResolvers<{ leaseIds: string[] }>();
   let calls = 0;
   await using scene = leasesOf(({ leaseIds }) => {
@@ -180,7 +180,7 @@ test('what a renewal has confirmed may begin, and is kept when its taking fails'
   assert.is(scene.leases.held(), 1);
 });
 
-test('a runner without time left gives up what core could not be told of', async () => {
+test('a runner without time left loses unacknowledged leases', async () => {
   const stopped = new AbortController();
   let calls = 0;
   const away = async () => {

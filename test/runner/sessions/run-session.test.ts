@@ -1,4 +1,4 @@
-/** One leased session, one end: with a Chrome, a door and a core that do as they are told. */
+/** One leased session, one end: with stubs of Chrome, the session server and core. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
@@ -25,7 +25,7 @@ const WORK = {
 
 type Scene = {
   take?: (signal: AbortSignal) => Promise<Chrome>;
-  /** What core says to StartSession; the session's signals can be aborted in it. */
+  /** Core's answer to StartSession; may abort the session's signals. */
   start?: (abort: Abort) => boolean;
   timeoutMs?: number;
   /** Of its time, when it starts. */
@@ -33,13 +33,13 @@ type Scene = {
   /** Aborted before it begins. */
   before?: Name[];
   acknowledged?: Promise<void>;
-  /** What its Chrome was ended for. */
+  /** Why its Chrome was ended. */
   overMemory?: string;
 };
 type Name = 'lost' | 'released' | 'ending' | 'stopped' | 'crash';
 type Abort = (name: Name) => void;
 
-/** Runs it; gives what core was told and what happened, in order. */
+/** Runs it. Returns the reported ends, and the events in order. */
 async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   const acts: string[] = [];
   const told: CompleteSessionRequest[] = [];
@@ -100,7 +100,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   return { acts, told, end: told[0]?.end, reason: told[0]?.reason };
 }
 
-test('the door is open before core is told, and Chrome is gone before the end is', async () => {
+test('a session registers before its start and reports after Chrome is gone', async () => {
   const { acts, told } = await run({
     start(abort) {
       setImmediate(abort, 'released');
@@ -112,7 +112,7 @@ test('the door is open before core is told, and Chrome is gone before the end is
   assert.equal(told, [{ leaseId: 'lease', end: 'COMPLETED', reason, proxyBytes: 5 }]);
 });
 
-test('before core knows that it came nobody is let in, and no end is told', async () => {
+test('nothing is registered or reported before the lease is acknowledged', async () => {
   const soon = () => new Promise<void>((resolve) => setTimeout(resolve, 20));
   const start = (abort: Abort) => {
     setImmediate(abort, 'released');
@@ -161,7 +161,7 @@ test('a browser that took too much memory is the reason of its end', async () =>
   assert.is(`${end}: ${reason}`, 'ERROR: the browser was lost: it used more than 1 MiB of memory');
 });
 
-test('a lost lease is told to nobody, nor one that core did not let begin', async () => {
+test('a lost lease is not reported, nor a session whose start core refuses', async () => {
   const lost = await run({
     start(abort) {
       setImmediate(abort, 'lost');
@@ -192,7 +192,7 @@ test('a core that refuses the start is ERROR', async () => {
   assert.ok(acts.includes('chrome gone'));
 });
 
-test('released before it began: COMPLETED; a runner that ends leaves it to another', async () => {
+test('released before its start: COMPLETED; a runner that ends leaves it to another', async () => {
   const take = async (signal: AbortSignal) => {
     signal.throwIfAborted();
     throw new Error('not aborted');

@@ -1,11 +1,11 @@
-/** Leases without a thread: renewals in this one, against a core that answers as it is told. */
+/** Leases whose renewals run in this thread, against a stub of core. */
 import { type Leases, openLeases } from '../../../runner/leases/leases.ts';
 import { openRenewals } from '../../../runner/leases/renewals.ts';
 
 type Renewals = Parameters<typeof openRenewals>[0];
 
 export type LocalLeases = Leases & {
-  /** Settles when the signal aborts and core is told nothing more. */
+  /** Settles when the signal has aborted and no call is in progress. */
   renewing: Promise<void>;
 };
 
