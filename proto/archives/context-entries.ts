@@ -1,6 +1,6 @@
 /**
- * What a profile may hold: the limits, and which names are allowed beside which. A name that passes
- * is a plain path inside the directory, of which no other spelling is there. Pure.
+ * Checks the entries of a profile: the limits, and which names may occur together. An accepted name
+ * is a plain path inside the directory, and no other spelling of it occurs. Pure.
  */
 import { CONTEXT_MAX_BYTES } from '../common/limits.ts';
 import type { TarEntry } from './tar-reader.ts';
@@ -11,20 +11,22 @@ export const PROFILE_LIMITS = {
   packedMaxBytes: CONTEXT_MAX_BYTES,
   /** In bytes, of the tar. */
   unpackedMaxBytes: 2 * 1024 ** 3,
-  /** Directories that only names mention count too. */
+  /** Counts directories that only occur in paths too. */
   entriesMax: 50_000,
   /** Unpacked to packed. */
   ratioMax: 100,
-  /** In bytes. Ours: below, the ratio is not looked at; a small profile of zeros is no bomb. */
+  /**
+   * In bytes. Ours: smaller profiles skip the ratio check; a small profile of zeros is not a bomb.
+   */
   ratioFromBytes: 16 << 20,
 };
 
 export type ProfileLimits = typeof PROFILE_LIMITS;
 
-/** In bytes. Source: NAME_MAX and PATH_MAX of Linux; some are left to the directory itself. */
+/** In bytes. Source: NAME_MAX and PATH_MAX of Linux, minus room for the directory itself. */
 const NAME_MAX_BYTES = 255;
 const PATH_MAX_BYTES = 3_072;
-/** Ours: Chrome nests some ten deep. */
+/** Ours: Chrome nests about ten levels. */
 const DEPTH_MAX = 32;
 /** biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for. */
 const CONTROL = /[\u0000-\u001f\u007f]/;
@@ -35,11 +37,11 @@ export class ProfileError extends Error {
 }
 
 /**
- * Judges one entry after the other; gives the normalised path, `''` for the directory itself.
+ * Checks one entry after the other; returns the normalised path, `''` for the directory itself.
  * Throws a ProfileError.
  */
 export function profileJudge(limits: ProfileLimits): (entry: TarEntry) => string {
-  /** Folded path -> how it is spelt, and what it is. */
+  /** Folded path -> its spelling and kind. */
   const seen = new Map<string, { path: string; kind: 'file' | 'directory' | 'parent' }>();
 
   const add = (path: string, kind: 'file' | 'directory' | 'parent'): void => {
@@ -65,7 +67,7 @@ export function profileJudge(limits: ProfileLimits): (entry: TarEntry) => string
     }
     addParents(path);
     const there = seen.get(folded(path));
-    // a directory may come after what is in it; nothing else may come twice
+    // a directory may follow its contents; other names must not repeat
     const isParent = there?.kind === 'parent' && there.path === path && kind === 'directory';
     if (there !== undefined && !isParent) throw new ProfileError('a name twice');
     add(path, kind);
@@ -73,7 +75,7 @@ export function profileJudge(limits: ProfileLimits): (entry: TarEntry) => string
   };
 }
 
-/** Without `./` before and `/` behind it, as archivers write them. */
+/** Removes a leading `./` and a trailing `/`, which archivers write. */
 function normalised(raw: string): string {
   const path = raw.replace(/^(?:\.\/)+/, '').replace(/\/$/, '');
   if (path === '.' || (path === '' && raw.startsWith('./'))) return '';
@@ -87,7 +89,7 @@ function normalised(raw: string): string {
   return path;
 }
 
-/** The same for names that a file system may take for one. */
+/** Folds names that a file system may treat as equal. */
 function folded(path: string): string {
   return path.normalize('NFC').toLowerCase().normalize('NFC');
 }

@@ -21,14 +21,14 @@ const MAGIC = Buffer.from('TBCX\x01', 'latin1');
 export const KEY_BYTES = 32;
 export const IV_BYTES = 16;
 export const MAC_BYTES = 32;
-/** Of RSA with 8192 bits. Ours: a context's own key has fewer. */
+/** Of RSA with 8192 bits. Ours: a context's own key is smaller. */
 const WRAPPED_MAX_BYTES = 1_024;
 const PREFIX_BYTES = MAGIC.length + 2;
-/** As much of a file as tells the keys and the IV, or less when the file is shorter. */
+/** Enough of a file for the keys and the IV; less when the file is shorter. */
 export const PROFILE_HEAD_BYTES = PREFIX_BYTES + WRAPPED_MAX_BYTES + IV_BYTES;
 const OAEP = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' } as const;
 
-/** A head that wraps the keys for the public key. */
+/** A head with keys wrapped for the public key. */
 export function headFor(keys: Uint8Array, iv: Uint8Array, publicKeyPem: string): Buffer {
   const wrapped = publicEncrypt({ key: publicKeyPem, ...OAEP }, keys);
   const length = Buffer.alloc(2);
@@ -37,8 +37,9 @@ export function headFor(keys: Uint8Array, iv: Uint8Array, publicKeyPem: string):
 }
 
 /**
- * The 64 bytes that the head of a file wraps for the private key. Never says that it has none: then
- * they are random, and no MAC is right under them. Takes a millisecond of the calling thread.
+ * Unwraps the 64 bytes in the head of a file with the private key. Does not report failures: it
+ * then returns random bytes, under which no MAC is valid. Blocks the calling thread for a
+ * millisecond.
  */
 export function unwrapKeys(head: Uint8Array, privateKeyPem: string): Buffer {
   const key = createPrivateKey(privateKeyPem);
@@ -50,7 +51,7 @@ export function unwrapKeys(head: Uint8Array, privateKeyPem: string): Buffer {
     const keys = privateDecrypt({ key, ...OAEP }, isRight ? wrapped : Buffer.alloc(modulusBytes));
     return keys.length === 2 * KEY_BYTES ? keys : decoy;
   } catch {
-    return decoy; // why it failed is what a padding oracle would tell
+    return decoy; // the cause would be a padding oracle
   }
 }
 
@@ -66,7 +67,7 @@ export async function headOf(file: FileHandle): Promise<Buffer> {
   return head.subarray(0, bytesRead);
 }
 
-/** Where things stand in a head; without `wrapped` and `iv` when it is none of ours. */
+/** Positions in a head; without `wrapped` and `iv` when the head is invalid. */
 export function layoutOf(head: Buffer): { wrapped?: Buffer; iv?: Buffer; bytes: number } {
   if (head.length < PREFIX_BYTES || !head.subarray(0, MAGIC.length).equals(MAGIC)) {
     return { bytes: 0 };

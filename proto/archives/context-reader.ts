@@ -1,7 +1,7 @@
 /**
- * Opens the stored form of a context (context-format.ts). Guarantee: not a byte is decrypted before
- * the MAC of the whole file proved right, and whatever is wrong is one Fault, ARCHIVE_INVALID.
- * Everything is a stream: memory stays flat.
+ * Reads the stored form of a context (context-format.ts). Guarantee: no byte is decrypted before
+ * the MAC of the whole file was verified, and every defect is the same Fault, ARCHIVE_INVALID.
+ * Streams throughout: memory use is constant.
  */
 import { createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -13,15 +13,16 @@ import { PROFILE_LIMITS, type ProfileLimits, profileJudge } from './context-entr
 import { headOf, KEY_BYTES, layoutOf, MAC_BYTES } from './context-format.ts';
 import { readTar, type TarEntry } from './tar-reader.ts';
 
-/** The least that decoders should take, and what `zstd -19` needs. Source: RFC 8878, 3.1.1.1.2. */
+/** The minimum for decoders, and the need of `zstd -19`. Source: RFC 8878, 3.1.1.1.2. */
 const WINDOW_LOG_MAX = 23;
 const CHUNK_BYTES = 128 << 10;
 
 export type OpenOptions = { signal?: AbortSignal; limits?: ProfileLimits };
 
 /**
- * The tar in a file, once its MAC proved right under the keys of unwrapKeys. It fails with
- * ARCHIVE_INVALID, as the stream does when what comes out is damaged or too large. Close it.
+ * The tar of a file, after its MAC was verified under the keys of unwrapKeys. Throws
+ * ARCHIVE_INVALID; the stream fails with it when the content is damaged or too large. Close the
+ * stream.
  */
 export async function openProfile(
   path: string,
@@ -43,7 +44,7 @@ export async function openProfile(
       params: { [zlib.ZSTD_d_windowLogMax]: WINDOW_LOG_MAX },
     });
     const out = gauge(bodyEnd - bodyAt, limits);
-    // the error reaches the reader of `out`, which the pipeline destroys with it
+    // the reader of `out` receives the error, because the pipeline destroys it
     pipeline(sealed, decipher, unzstd, out, signal === undefined ? {} : { signal }).catch(() => {});
     return out;
   } catch (error) {
@@ -52,7 +53,7 @@ export async function openProfile(
   }
 }
 
-/** Reads the whole file whatever its head says: time must not tell what was wrong. */
+/** Reads the whole file whatever its head contains: timing must not reveal the defect. */
 async function proven(file: FileHandle, keys: Uint8Array, limits: ProfileLimits) {
   const { size } = await file.stat();
   if (size > limits.packedMaxBytes) throw invalid();
@@ -73,7 +74,7 @@ async function proven(file: FileHandle, keys: Uint8Array, limits: ProfileLimits)
   return { iv, bodyAt, bodyEnd };
 }
 
-/** Passes what is unpacked within the limits, and translates every failure before it. */
+/** Passes unpacked bytes within the limits, and translates all errors before it. */
 function gauge(packedBytes: number, limits: ProfileLimits): Transform {
   const ratioBytes = Math.max(limits.ratioFromBytes, packedBytes * limits.ratioMax);
   const maxBytes = Math.min(limits.unpackedMaxBytes, ratioBytes);
@@ -92,8 +93,8 @@ function gauge(packedBytes: number, limits: ProfileLimits): Transform {
 }
 
 /**
- * Gives each entry that is in a file, as far as it is allowed to be there: see context-entries.ts.
- * Throws ARCHIVE_INVALID at the first that is not, or the signal's reason.
+ * Yields the entries of a file that context-entries.ts allows. Throws ARCHIVE_INVALID at the first
+ * other entry, or the signal's reason.
  */
 export async function* profileEntries(
   path: string,
@@ -127,7 +128,7 @@ async function* translated(
   }
 }
 
-/** Throws ARCHIVE_INVALID unless profileEntries would give every entry. Writes nothing. */
+/** Throws ARCHIVE_INVALID unless profileEntries would yield every entry. Writes nothing. */
 export async function verifyProfile(
   path: string,
   keys: Uint8Array,

@@ -1,5 +1,6 @@
 /**
- * Seals a tar as the stored form of a context (context-format.ts), as a stream: memory stays flat.
+ * Encrypts a tar as the stored form of a context (context-format.ts), as a stream: memory use is
+ * constant.
  */
 import { createCipheriv, createHmac, randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -11,12 +12,12 @@ import { PROFILE_LIMITS, type ProfileLimits } from './context-entries.ts';
 import { headFor, IV_BYTES, KEY_BYTES, MAC_BYTES } from './context-format.ts';
 
 const CHUNK_BYTES = 128 << 10;
-/** Level 3 takes 1.7 times the time and saves 0.3 % (test/bench/context.ts). */
+/** Level 3 takes 1.7 times as long and saves 0.3 % (test/bench/context.ts). */
 const params = { [zlib.ZSTD_c_compressionLevel]: 1 };
 
 /**
- * Seals a tar into a new file with fresh keys. Throws BODY_TOO_LARGE beyond the limits; no file is
- * left of a seal that failed.
+ * Encrypts a tar into a new file with fresh keys. Throws BODY_TOO_LARGE beyond the limits; removes
+ * the file after a failure.
  */
 export async function sealProfile(
   tar: AsyncIterable<Uint8Array>,
@@ -55,7 +56,10 @@ export async function sealProfile(
   }
 }
 
-/** A tar comes in blocks of 512 bytes; each of its own would cross to the compressing thread. */
+/**
+ * A tar arrives in blocks of 512 bytes; batched, since each chunk is passed to the compression
+ * thread.
+ */
 async function* inChunks(
   tar: AsyncIterable<Uint8Array>,
   maxBytes: number,

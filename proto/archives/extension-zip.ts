@@ -1,24 +1,24 @@
 /**
- * The zip of a browser extension, read by the rules that core accepts it by and a runner unpacks it
- * by: plain files and directories inside it, within limits, whole to the last bit. The first entry
- * that is anything else is an ExtensionError, whose message is for whoever made the zip.
+ * Reads the zip of a browser extension, with the same rules in core and runner: plain files and
+ * directories, within limits, with valid checksums. The first violation is an ExtensionError, whose
+ * message is for the author of the zip.
  */
 import { crc32 } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { PROFILE_LIMITS, ProfileError, profileJudge } from './context-entries.ts';
 
 export const EXTENSION_LIMITS = {
-  /** In bytes of what is unpacked. Ours: the largest in Chrome's store have some 200 MB. */
+  /** In bytes, unpacked. Ours: the largest extensions in Chrome's store have about 200 MB. */
   unpackedMaxBytes: 512 << 20,
-  /** Directories that only names mention count too. Ours. */
+  /** Counts directories that only occur in paths too. Ours. */
   entriesMax: 20_000,
   /** In bytes of manifest.json. Ours. */
   manifestMaxBytes: 1 << 20,
 };
-/** What archivers of macOS add, and Chrome refuses: names with `_` before them are its own. */
+/** Added by archivers of macOS and refused by Chrome, which reserves names that begin with `_`. */
 const CRUFT = /^__MACOSX(?:\/|$)|(?:^|\/)\.DS_Store$/;
 const MANIFEST = 'manifest.json';
-/** Permissions that lead past the session: why each is refused. */
+/** Permissions that bypass the session's restrictions, with the reason of the refusal. */
 const REFUSED_PERMISSIONS: Readonly<Record<string, string>> = {
   proxy: 'connections leave by the ways of the session (see proxies)',
   nativeMessaging: 'no program of the machine can be started',
@@ -34,15 +34,15 @@ export class ExtensionError extends Error {
 
 export type ExtensionEntry = {
   kind: 'file' | 'directory';
-  /** Inside the extension, without `..`. */
+  /** Path inside the extension, without `..`. */
   path: string;
   /** In bytes. */
   size: number;
-  /** Fails when they are not the bytes that were packed. */
+  /** Fails when the bytes do not match their checksum. */
   body: () => AsyncIterable<Buffer>;
 };
 
-/** Each entry in order; its body must be read before the next, or not at all. */
+/** Yields the entries in order; read the body of an entry before the next one, or not at all. */
 export async function* extensionEntries(
   path: string,
   limits = EXTENSION_LIMITS,
@@ -72,7 +72,9 @@ export async function* extensionEntries(
   }
 }
 
-/** Reads all of it, its manifest too. Throws an ExtensionError, or the signal's reason. */
+/**
+ * Reads the whole zip, including its manifest. Throws an ExtensionError, or the signal's reason.
+ */
 export async function checkExtension(
   path: string,
   { signal, limits = EXTENSION_LIMITS }: { signal?: AbortSignal; limits?: typeof EXTENSION_LIMITS },
@@ -100,8 +102,8 @@ export async function checkExtension(
 }
 
 /**
- * As much as Chrome asks of every extension, and no permission that leads past the session. Throws
- * an ExtensionError.
+ * Checks the members that Chrome requires, and refuses the permissions above. Throws an
+ * ExtensionError.
  */
 export function checkManifest(text: string): void {
   const manifest = jsonOf(text);
@@ -126,12 +128,12 @@ export function checkManifest(text: string): void {
 }
 
 /**
- * Strings, which may hold what looks like a comment, then comments. Whatever opens one matches, to
- * its end or the text's: what did not would be looked at again from each quote inside it.
+ * Matches strings, which may contain comment marks, then comments. An unterminated one matches to
+ * the end of the text; otherwise every quote inside it would be scanned again.
  */
 const COMMENTS = /"(?:\\[\s\S]|[^"\\])*(?:"|\\?$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g;
 
-/** Chrome lets a manifest have comments and a byte order mark. */
+/** Chrome allows comments and a byte order mark in a manifest. */
 function jsonOf(text: string): unknown {
   const plain = text
     .replace(/^\uFEFF/, '')
@@ -187,7 +189,7 @@ async function* bodyOf(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
   if (sum !== entry.crc32) throw new ExtensionError(`${shown(entry.fileName)} is damaged`);
 }
 
-/** What yauzl finds wrong with it. */
+/** Errors of yauzl. */
 async function said<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;
@@ -196,7 +198,7 @@ async function said<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Its words name nothing but places in the file; an error of the disk is not the zip's. */
+/** Its messages contain only positions in the file; disk errors are not errors of the zip. */
 function broken(error: unknown): unknown {
   const isOfDisk = (error as NodeJS.ErrnoException).syscall !== undefined;
   if (isOfDisk || error instanceof ExtensionError) return error;
@@ -209,7 +211,7 @@ function tooMany(most: number): ExtensionError {
   return new ExtensionError(`it must hold at most ${most} files`);
 }
 
-/** A stranger's name is told back short and without what a terminal would obey. */
+/** Truncates an untrusted name and removes control characters of terminals. */
 function shown(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
   return text.slice(0, 100).replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');

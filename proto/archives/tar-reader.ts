@@ -1,10 +1,10 @@
 /**
- * Reads a tar of files and directories as a stream: what goes into a user-data directory and no
- * more. Every entry that is anything else, and every byte that is not as POSIX (ustar, pax) or GNU
- * tar write it, is a TarError: nothing is skipped or guessed, so no two readers can see two
- * archives. Holds one block and one chunk in memory.
- * The package `tar` writes our archives; it is not used to read them because it goes on where an
- * archive is odd, looks for compression by itself, and leaves files open when one ends early.
+ * Reads a tar of files and directories as a stream, as needed for user-data directories. Every
+ * other entry, and every byte that differs from POSIX (ustar, pax) or GNU tar, is a TarError:
+ * nothing is skipped or guessed, so no two readers can interpret an archive differently. Holds one
+ * block and one chunk in memory. The package `tar` writes archives but does not read them here,
+ * because it continues after invalid data, detects compression by itself, and leaves files open
+ * when an archive ends early.
  */
 
 export class TarError extends Error {
@@ -13,7 +13,7 @@ export class TarError extends Error {
 
 export type TarEntry = {
   kind: 'file' | 'directory';
-  /** As it stands in the archive. */
+  /** As in the archive. */
   path: string;
   mode: number;
   /** In bytes; 0 of a directory. */
@@ -23,11 +23,13 @@ export type TarEntry = {
 type Header = TarEntry & { type: string };
 
 const BLOCK_BYTES = 512;
-/** Of a pax header or a long name. Ours: a path has 4,096 bytes. */
+/** Of a pax header or a long name. Ours: a path has at most 4,096 bytes. */
 const META_MAX_BYTES = 64 << 10;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Gives each entry with its bytes, in order. The bytes must be read, or not, before the next. */
+/**
+ * Yields each entry with its bytes, in order. Read the bytes before the next entry, or not at all.
+ */
 export async function* readTar(
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<TarEntry & { body: AsyncGenerator<Buffer> }> {
@@ -53,7 +55,7 @@ export async function* readTar(
         const entry = entryOf(header, pax, longPath);
         const body = bytes.body(entry.size);
         yield { ...entry, body };
-        for await (const _ of body); // what the caller left
+        for await (const _ of body); // the bytes that the caller did not read
         await bytes.take(padding(entry.size));
         pax = longPath = undefined;
         break;
@@ -73,7 +75,7 @@ function entryOf(header: Header, pax?: Map<string, string>, longPath?: string): 
   const said = pax?.get('size');
   if (said !== undefined && !/^\d{1,15}$/.test(said)) throw new TarError('a size of no bytes');
   const size = said === undefined ? header.size : Number(said);
-  // before POSIX, a directory was a file whose name ends with a slash
+  // before POSIX, directories were files whose name ends with a slash
   const isDirectory = type === '5' || path.endsWith('/');
   if (isDirectory && size !== 0) throw new TarError('a directory with bytes');
   return { kind: isDirectory ? 'directory' : 'file', path, mode, size };
@@ -138,7 +140,7 @@ function paxOf(meta: Buffer): Map<string, string> {
     const key = record.toString('latin1', 0, Math.max(0, equals));
     if (equals < 1 || found.has(key)) throw new TarError('a damaged header');
     if (key.startsWith('GNU.sparse')) throw new TarError('neither a file nor a directory');
-    // others are attributes in bytes of any kind, which nobody asks for
+    // others are attributes with arbitrary bytes, which are ignored
     if (key === 'path' || key === 'size') found.set(key, textOf(record.subarray(equals + 1)));
     at = end;
   }
@@ -156,11 +158,11 @@ function textOf(bytes: Buffer): string {
 // --- bytes ---
 
 type ByteReader = {
-  /** Exactly so many, in memory. */
+  /** Exactly this many bytes, in memory. */
   take(count: number): Promise<Buffer>;
-  /** Exactly so many, as they come. */
+  /** Exactly this many bytes, as a stream. */
   body(count: number): AsyncGenerator<Buffer>;
-  /** Whatever is left. */
+  /** The remaining bytes. */
   rest(): AsyncGenerator<Buffer>;
 };
 
@@ -168,7 +170,7 @@ function byteReader(chunks: AsyncIterable<Buffer>): ByteReader {
   const source = chunks[Symbol.asyncIterator]();
   let held: Buffer = Buffer.alloc(0);
 
-  /** What is at hand, at most so much; undefined at the end. */
+  /** The buffered bytes, at most this many; undefined at the end. */
   const some = async (max: number): Promise<Buffer | undefined> => {
     while (held.length === 0) {
       const { done, value } = await source.next();

@@ -1,19 +1,20 @@
 /**
- * A limit on the CPU time of one piece of a worker thread's work. Wall time would judge the load of
- * the machine; CPU time judges the work alone.
+ * A limit on the CPU time of one task of a worker thread. Wall time depends on the load of the
+ * machine; CPU time depends on the task only.
  */
 import type { Worker } from 'node:worker_threads';
 
 /**
- * A thread answers between two calls of V8's own built-in functions. One call that outlasts this
- * many limits of wall time (parsing, sorting, replacing) counts as over the limit.
+ * A thread responds only between calls of V8's built-in functions. One call that runs for this many
+ * limits of wall time (parsing, sorting, replacing) counts as over the limit.
  */
 const SILENT_LIMITS = 20;
 
 /**
- * Calls `over` once when the thread has used `maxMs` of CPU time since now, and a quarter more at
- * most. The thread must be online. Dispose of the limit when the work ends. CPU time never exceeds
- * wall time, so work that ends within the first quarter costs one timer and no look at the thread.
+ * Calls `over` once when the thread has used `maxMs` of CPU time from now on, at most a quarter
+ * more. The thread must be online. Dispose the limit when the task ends. CPU time never exceeds
+ * wall time, so a task that ends within the first quarter costs one timer and no query of the
+ * thread.
  */
 export function limitCpu(worker: Worker, maxMs: number, over: () => void): Disposable {
   let isOver = false;

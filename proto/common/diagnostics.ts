@@ -1,13 +1,13 @@
-/** What `tabern doctor` finds, one line each: every role looks at its own part. */
+/** Findings of `tabern doctor`, one line each: every role checks its own part. */
 
 export type Finding = {
   /** A word, such as `chrome`. */
   check: string;
-  /** `warn`: the service works, and somebody should look; `fail`: it does not, or will not. */
+  /** `warn`: the service works, but needs attention; `fail`: it does not work, or will fail. */
   level: 'ok' | 'warn' | 'fail';
-  /** What was found: one line. */
+  /** The finding in one line. */
   says: string;
-  /** What to do about it. */
+  /** The fix. */
   fix?: string;
 };
 

@@ -1,7 +1,7 @@
 /**
- * Small files and directories that a loss of power leaves whole or absent: bytes are written aside
- * and synced, the name is set, and the directory that has the name is synced. All synchronous: a
- * start waits for them anyway.
+ * Small files and directories that are complete or absent after a power loss: bytes are written to
+ * a temporary file and synced, the file is renamed, and its directory is synced. Synchronous,
+ * because a start waits for them anyway.
  */
 import {
   closeSync,
@@ -19,10 +19,10 @@ import { DataError } from './env.ts';
 
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
-/** In characters of a token: fewer mean that the file was cut. */
+/** In characters of a token: a shorter one is truncated. */
 export const TOKEN_MIN = 32;
 
-/** Makes the directory and its parents; the entry of each new one is synced in its parent. */
+/** Creates the directory and its parents; syncs the entry of each new one in its parent. */
 export function makeDirectory(path: string, mode = DIRECTORY_MODE): void {
   const first = mkdirSync(path, { recursive: true, mode });
   if (first === undefined) return;
@@ -55,7 +55,7 @@ function put(path: string, text: string, name: (aside: string) => void): void {
   syncDirectory(dirname(path));
 }
 
-/** Names in the directory are on disk. One that this user may not read cannot be synced. */
+/** Syncs the names in the directory. A directory that this user may not read cannot be synced. */
 export function syncDirectory(path: string): void {
   let opened: number;
   try {
@@ -71,7 +71,10 @@ export function syncDirectory(path: string): void {
   }
 }
 
-/** The token in that file. Throws DataError when it was cut, the system's error otherwise. */
+/**
+ * Reads the token in that file. Throws DataError when it is truncated, the system's error
+ * otherwise.
+ */
 export function readToken(path: string): string {
   const token = readFileSync(path, 'utf8').trim();
   if (token.length >= TOKEN_MIN && /^[\x21-\x7e]+$/.test(token)) return token;

@@ -1,25 +1,28 @@
-/** Variables as text, and what is thrown for one that cannot be used. settings/ reads TABERN_*. */
+/** Environment variables as text, and errors for invalid ones. settings/ reads TABERN_*. */
 import { readFileSync } from 'node:fs';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** A variable that cannot be used. The command table prints its message alone and exits 2. */
+/** An invalid variable. The command prints only its message and exits 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** The data directory lacks something or is damaged: its operator mends it, no restart (78). */
+/**
+ * The data directory is incomplete or damaged: the operator must fix it, a restart does not help
+ * (78).
+ */
 export class DataError extends ConfigError {}
 
 /**
- * How the message begins when a data directory is held: the command table exits 75 for it, for
- * waiting may cure it.
+ * First words of the message when another process uses the data directory: the command exits 75,
+ * because waiting may help.
  */
 export const ANOTHER_RUNS = 'another tabern runs on this data directory';
 
 /**
- * The value of `name`, or of the file that `name_FILE` names, trimmed; undefined when neither is
- * set or it is empty.
+ * The value of `name`, or of the file named by `name_FILE`, trimmed; undefined when neither is set
+ * or the value is empty.
  */
 export function text(env: Env, name: string): string | undefined {
   const direct = env[name]?.trim();
@@ -33,5 +36,5 @@ export function text(env: Env, name: string): string | undefined {
   }
 }
 
-/** Where to listen. */
+/** An address to listen on. */
 export type Place = { host: string; port: number };

@@ -1,28 +1,28 @@
 /**
- * Gives memory back when a process comes to rest. V8 keeps what a start or a burst of work took for
- * as long as nobody asks it for more: some 40 MB of a `tabern serve` that is ready, for days. So
- * the heap is collected and given back once this thread has done next to nothing for a while; and
- * again only when it has worked in between.
- *   working --a quiet look--> resting (collected) --a busy look--> working
+ * Collects garbage when the process is idle. V8 keeps the memory of a start or a burst of work
+ * until it needs more: about 40 MB of an idle `tabern serve`, for days. The heap is collected once
+ * this thread has done almost nothing for a while, and again only after it has worked in between.
+ *
+ *   working --an idle check--> idle (collected) --a busy check--> working
  */
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** How often is looked, and how much of that time this thread may work to be quiet. Ours. */
+/** Interval of the checks, and how much of it this thread may work to count as idle. Ours. */
 const LOOK_MS = 5_000;
 const QUIET_SHARE = 0.02;
-/** Collecting stops the thread for some 40 ms: not more often than this. Ours. */
+/** A collection stops the thread for about 40 ms: at most one in this time. Ours. */
 const PAUSE_MS = 60_000;
 
 type Sources = {
   now: () => number;
-  /** What this thread has done since it began; of node:perf_hooks. */
+  /** Work of this thread since its start, from node:perf_hooks. */
   utilization: () => EventLoopUtilization;
   collect: () => void;
 };
 
-/** From now on, until disposed of. Keeps no process alive. */
+/** Starts; stops when disposed. Does not keep the process alive. */
 export function giveBackAtRest(): Disposable {
   const { now, eventLoopUtilization } = performance;
   const look = looker({
@@ -34,7 +34,7 @@ export function giveBackAtRest(): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** What is done at each look. */
+/** The function that runs at each check. */
 export function looker({ now, utilization, collect }: Sources): () => void {
   let last = utilization();
   let hasWorked = true;
@@ -49,13 +49,13 @@ export function looker({ now, utilization, collect }: Sources): () => void {
     collect();
     hasWorked = false;
     restedAt = now();
-    last = utilization(); // its own work does not count
+    last = utilization(); // the check's own work does not count
   };
 }
 
-/** Everything that is not in use, down to compiled functions that have not run for long. */
+/** Collects all unused memory, including compiled functions that have not run for long. */
 export function collectAll(): void {
-  setFlagsFromString('--expose-gc'); // the one way to it that needs no flag at the start
+  setFlagsFromString('--expose-gc'); // the only way without a flag at the start
   const collect = runInNewContext('gc') as NodeJS.GCFunction;
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }

@@ -1,6 +1,6 @@
 /**
- * Logs: one JSON line per event on stderr, or one line for people when stderr is a terminal.
- * Never a secret, a param, or a page's content: callers pass ids and counts.
+ * Logs: one JSON line per event on stderr, or a readable line when stderr is a terminal. Logs never
+ * contain secrets, params or page content: callers log ids and counts.
  */
 import pino from 'pino';
 
@@ -8,12 +8,12 @@ export type Log = pino.Logger;
 
 export type Level = pino.LevelWithSilent;
 
-/** A logger of one role; its lines go to stderr, so that stdout stays a command's answer. */
+/** A logger of one role; it writes to stderr, because stdout is for results of commands. */
 export function openLog(options: {
   role: string;
   level: Level;
   people?: boolean;
-  /** Lines are written before the call returns: for a thread that may kill its process. */
+  /** Writes lines before the call returns: for a thread that may kill its process. */
   sync?: boolean;
 }): Log {
   const people = options.people ?? process.stderr.isTTY === true;

@@ -1,7 +1,7 @@
 /**
- * GET /metrics on an address of its own, which no tenant needs to reach: figures of the whole
- * installation, without a key. No web page reads them: one of another site is refused, and on
- * loopback a Host that is not this machine's. One request is answered at a time.
+ * GET /metrics on a separate address, which clients need not reach: metrics of the whole
+ * installation, without a key. Web pages cannot read them: requests from other sites are refused,
+ * and on loopback also foreign Host headers. One request is answered at a time.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -12,13 +12,13 @@ import type { Log } from './log.ts';
 import { type Samples, textOf } from './metrics.ts';
 
 const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-/** In milliseconds: scrapers ask on a connection of their own, or in a moment again. Ours. */
+/** In milliseconds: scrapers use a new connection each time, or repeat within a moment. Ours. */
 const KEEP_ALIVE_MS = 5_000;
 const CONNECTIONS_MAX = 32;
 
 export type MetricsServer = AsyncDisposable & { url: string };
 
-/** Listens. Rejects with node's error when the port is taken. */
+/** Listens. Rejects with node's error when the port is in use. */
 export async function openMetricsServer(options: {
   listen: Place;
   read: () => Promise<readonly Samples[]>;
@@ -50,7 +50,7 @@ export async function openMetricsServer(options: {
       const body = await text();
       response.writeHead(200, { 'content-type': TYPE, 'cache-control': 'no-store' }).end(body);
     } catch (error) {
-      log.error({ err: error }, 'metrics could not be read');
+      log.error({ err: error }, 'reading metrics failed');
       response.writeHead(500, { 'content-type': 'text/plain' }).end('see the log\n');
     }
   });
@@ -61,7 +61,7 @@ export async function openMetricsServer(options: {
   const { port } = server.address() as AddressInfo;
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const url = `http://${host}:${port}/metrics`;
-  log.info({ url }, 'metrics are here');
+  log.info({ url }, 'serving metrics');
   return {
     url,
     async [Symbol.asyncDispose]() {

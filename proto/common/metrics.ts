@@ -1,14 +1,14 @@
 /**
- * What a process counts about itself, for Prometheus. Off unless TABERN_METRICS_LISTEN is set: then
- * prom-client is loaded, else nothing is kept and nothing costs. A label's values are a small set
- * of our own words: never an id, a URL, a name or anything else of a project.
+ * Prometheus metrics of a process. Off unless TABERN_METRICS_LISTEN is set: only then prom-client
+ * is loaded and values are stored. Labels have a small fixed set of values: never an id, a URL, a
+ * name or other project data.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** Each label's value is one of few. */
+/** Label names; each has few values. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** One metric with all of its labels; defined once, beside what it measures. */
+/** One metric with its labels; defined once, next to the code that it measures. */
 export type Family = {
   name: string;
   help: string;
@@ -17,23 +17,25 @@ export type Family = {
   buckets?: readonly number[];
 };
 
-/** prom-client's JSON of one process: plain, so that it may cross to another. */
+/** prom-client's JSON of one process: plain data that another process can receive. */
 export type Samples = readonly object[];
 
 export type Metrics = {
-  /** A counter goes up. */
+  /** Increments a counter. */
   add(family: Family, labels?: Labels, by?: number): void;
-  /** A gauge is. */
+  /** Sets a gauge. */
   set(family: Family, value: number, labels?: Labels): void;
-  /** A histogram, in the unit that its name ends with. */
+  /** Observes a value of a histogram, in the unit at the end of its name. */
   observe(family: Family, value: number, labels?: Labels): void;
-  /** Called before each reading, to set what is cheaper to read than to follow. */
+  /** Called before each reading, for values that are cheaper to read than to update. */
   atReading(read: () => void | Promise<void>): void;
-  /** Everything, as it is now. */
+  /** All current values. */
   samples(): Promise<Samples>;
 };
 
-/** In milliseconds. Ours: a stall that matters is longer; a finer look wakes an idle machine. */
+/**
+ * In milliseconds. Ours: relevant stalls are longer; a finer resolution would wake an idle machine.
+ */
 const LOOP_RESOLUTION_MS = 50;
 const NS_PER_S = 1e9;
 
@@ -53,7 +55,7 @@ const MEMORY: Family = {
   labels: ['role'],
 };
 
-/** Keeps nothing. */
+/** Stores nothing. */
 export const NO_METRICS: Metrics = {
   add() {},
   set() {},
@@ -62,7 +64,7 @@ export const NO_METRICS: Metrics = {
   samples: async () => [],
 };
 
-/** Keeps all that is told it, and how this process itself is. */
+/** Stores the values, and metrics of the process itself. */
 export async function openMetrics(role: string): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry } = await import('prom-client');
   const registry = new Registry();
@@ -97,7 +99,7 @@ export async function openMetrics(role: string): Promise<Metrics> {
   return metrics;
 }
 
-/** In Prometheus's text format: what several processes have, each family once. */
+/** Prometheus's text format of several processes, with each family once. */
 export async function textOf(all: readonly Samples[]): Promise<string> {
   const { AggregatorRegistry } = await import('prom-client');
   return AggregatorRegistry.aggregate(all as never).metrics();
@@ -118,7 +120,7 @@ function watchProcess(metrics: Metrics, role: string): void {
   });
 }
 
-/** Node measures from one look to the next: what is beyond its resolution is the delay. */
+/** Node measures the time between two ticks: the excess over its resolution is the delay. */
 function late(ns: number): number {
   return Math.max(0, ns / NS_PER_S - LOOP_RESOLUTION_MS / 1_000);
 }

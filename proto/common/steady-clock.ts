@@ -1,8 +1,8 @@
 /**
- * Times that can be subtracted: the wall clock of the moment in which the clock is made, and from
- * there on the time that passes. A change of the machine's clock moves neither a duration nor a
- * timer that is computed from it. One clock for one piece of work: a long-lived process would
- * otherwise drift from a wall clock that was corrected.
+ * Timestamps that can be subtracted: the wall clock at the creation of the clock plus the elapsed
+ * monotonic time. A change of the machine's clock affects neither durations nor timers that are
+ * computed from it. Use one clock per unit of work: in a long-lived process it would drift from a
+ * corrected wall clock.
  */
 
 /** Unix milliseconds, whole. */

@@ -1,6 +1,6 @@
-/** Text in columns, for people at a terminal. */
+/** Text tables for terminals. */
 
-/** Rows under their names; what a cell may hold never steers the terminal. */
+/** Rows under their column names; control characters in cells are removed. */
 export function columns(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const all = [head, ...rows].map((row) => row.map((cell) => plainCell(cell)));
   const widths = head.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
@@ -10,7 +10,7 @@ export function columns(head: readonly string[], rows: readonly (readonly unknow
     .join('\n');
 }
 
-/** Without control characters; a dash for nothing. */
+/** Without control characters; a dash for an empty cell. */
 function plainCell(value: unknown): string {
   const text = String(value ?? '').replace(/\p{Cc}/gu, '\u{fffd}');
   return text === '' ? '-' : text;

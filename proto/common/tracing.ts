@@ -1,47 +1,50 @@
 /**
- * OpenTelemetry spans, when an SDK was preloaded (`node --import ./tracing.js`): it leaves itself
- * in a global of the API. Else the API is not even loaded, and a traceparent passes as it came.
- * Names and attributes are routes, RPCs, steps and codes of our own, and the id of a piece of work:
- * nothing that a tenant said, and no other id.
+ * OpenTelemetry spans, when an SDK was preloaded (`node --import ./tracing.js`), which registers
+ * itself in a global of the API. Otherwise the API is not loaded, and a traceparent is passed on
+ * unchanged. Names and attributes are routes, RPCs, steps, codes and the id of the work: no tenant
+ * data and no other ids.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Api from '@opentelemetry/api';
 
-/** Where the API keeps what an SDK has registered. Source: @opentelemetry/api, global-utils. */
+/** Global under which the API stores a registered SDK. Source: @opentelemetry/api, global-utils. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 /** W3C Trace Context, version 00. */
 const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
-/** Ours: how long the end of a process waits for its last spans to be sent. */
+/** Ours: at exit the process waits this long for the last spans to be sent. */
 const FLUSH_MAX_MS = 2_000;
 
 type Attributes = Readonly<Record<string, string | number>>;
 
 export type Scope = {
-  /** For what is called from here: of this span, or the one that came in. */
+  /** The traceparent for outgoing calls: of this span, or the incoming one. */
   traceparent: string | undefined;
-  /** What is known only once it is over. */
+  /** Attributes that are known only at the end. */
   note(name: string, attributes: Attributes): void;
 };
 
 export type Traced = {
   name: string;
   traceparent: string | undefined;
-  /** SERVER: somebody waits for an answer. CONSUMER: it was asked for earlier. */
+  /** SERVER: a client waits for the answer. CONSUMER: the work was queued earlier. */
   kind?: 'SERVER' | 'CONSUMER';
   attributes?: Attributes;
 };
 
 let api: typeof Api | undefined;
-/** Of our own: a `Context` finds its way through an await only where an SDK has seen to that. */
+/**
+ * An AsyncLocalStorage of our own: OpenTelemetry's context crosses an await only where an SDK has
+ * set that up.
+ */
 const current = new AsyncLocalStorage<{ span: Api.Span; context: Api.Context }>();
 
-/** Once, when a role starts: looks whether there is an SDK. */
+/** Called once when a role starts: detects the SDK. */
 export async function startTracing(): Promise<void> {
   if (REGISTERED in globalThis) api = await import('@opentelemetry/api');
 }
 
-/** Before a role ends its process: what an SDK still holds is sent, unless that takes too long. */
+/** Called before a role exits: flushes the SDK's spans, within a deadline. */
 export async function endTracing(maxMs = FLUSH_MAX_MS): Promise<void> {
   const provider: unknown = api?.trace.getTracerProvider();
   const inner = hasDelegate(provider) ? provider.getDelegate() : provider;
@@ -49,17 +52,17 @@ export async function endTracing(maxMs = FLUSH_MAX_MS): Promise<void> {
   const flushed = new AbortController();
   const { signal } = flushed;
   const late = sleep(maxMs, undefined, { signal }).catch(() => undefined);
-  // an exporter that fails has told its own log
+  // a failing exporter writes its own log
   await Promise.race([inner.forceFlush().catch(() => undefined), late]);
   flushed.abort();
 }
 
-/** Whether spans are made. */
+/** Whether spans are created. */
 export function isTracing(): boolean {
   return api !== undefined;
 }
 
-/** The one that metadata carry, when it is one: callers of gRPC send what they like. */
+/** The traceparent in metadata, when valid: gRPC callers may send anything. */
 export function traceparentIn({
   traceparent,
 }: Readonly<Record<string, string>>): string | undefined {
@@ -70,7 +73,7 @@ export function isTraceparent(text: unknown): text is string {
   return typeof text === 'string' && TRACE_PARENT.test(text);
 }
 
-/** Runs it in a span of its own below the one that came in. */
+/** Runs a function in a child span of the incoming one. */
 export async function traced<T>(span: Traced, run: (scope: Scope) => Promise<T>): Promise<T> {
   const { name, traceparent, kind = 'SERVER', attributes = {} } = span;
   if (api === undefined) return run({ traceparent, note: () => undefined });
@@ -85,7 +88,9 @@ export async function traced<T>(span: Traced, run: (scope: Scope) => Promise<T>)
   return inside(api, { span: own, parent }, () => run(scope));
 }
 
-/** Runs it in a span below the one that it is called in; outside of any there is none. */
+/**
+ * Runs a function in a child span of the current one; without a current span, no span is created.
+ */
 export async function step<T>(name: string, run: () => Promise<T>): Promise<T> {
   const above = current.getStore();
   if (api === undefined || above === undefined) return run();
@@ -93,12 +98,12 @@ export async function step<T>(name: string, run: () => Promise<T>): Promise<T> {
   return inside(api, { span, parent: above.context }, run);
 }
 
-/** The same function, whose steps are below the span that is current now, whoever calls it then. */
+/** Wraps a function so that its spans are children of the current span, whoever calls it later. */
 export function kept<A extends unknown[], T>(run: (...given: A) => T): (...given: A) => T {
   return api === undefined ? run : AsyncLocalStorage.bind(run);
 }
 
-/** How the work of the current span ended: a code of ours, which is a failure or none. */
+/** The outcome of the current span: an error code, or none. */
 export function ended(code: string, isFailure: boolean): void {
   const span = current.getStore()?.span;
   if (api === undefined || span === undefined) return;
@@ -132,18 +137,18 @@ function parentOf(
   return trace.setSpanContext(ROOT_CONTEXT, came);
 }
 
-/** Undefined for a span that is none: an SDK may be there and record nothing. */
+/** Undefined for a non-recording span: an SDK may be present and record nothing. */
 function textOf({ traceId, spanId, traceFlags }: Api.SpanContext): string | undefined {
   if (/^0*$/.test(traceId)) return undefined;
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-/** The API's own provider stands before that of the SDK. */
+/** The API wraps the SDK's provider in its own. */
 function hasDelegate(provider: unknown): provider is { getDelegate(): unknown } {
   return hasMethod(provider, 'getDelegate');
 }
 
-/** Of the SDK's providers, not of the API. */
+/** A member of the SDK's providers, not of the API. */
 function canFlush(provider: unknown): provider is { forceFlush(): Promise<void> } {
   return hasMethod(provider, 'forceFlush');
 }

@@ -1,6 +1,6 @@
 /**
- * The names of a request's members that nobody knows: the gateway drops them and passes their names
- * to core as metadata, so that the session's log can report them. Pure.
+ * Unknown members of a request: the gateway drops them and sends their names to core as metadata,
+ * so that the session's log can report them. Pure.
  */
 
 export const IGNORED_METADATA = 'x-tabern-ignored';
@@ -15,7 +15,7 @@ export function ignoredMetadata(names: readonly string[]): Record<string, string
   return { [IGNORED_METADATA]: shown.join() };
 }
 
-/** The names; a tenant's own words when the tenant calls core itself. */
+/** The names; untrusted text when a client calls core directly. */
 export function ignoredIn(metadata: Readonly<Record<string, string>>): string[] {
   const text = metadata[IGNORED_METADATA] ?? '';
   if (text === '' || !/^[\w.~!*'()%,-]{1,8192}$/.test(text)) return [];

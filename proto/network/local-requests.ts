@@ -1,8 +1,7 @@
 /**
- * Requests to a server without a key that stands on a person's own machine. Every web page in a
- * browser there can send requests to it, and a page's own name can be made to lead to it (DNS
- * rebinding). So a request from another site is refused, and so is one for a name that others may
- * own. Pure.
+ * Checks of requests to a keyless server on a user's machine. Any web page in a browser there can
+ * send requests to it, and a page's host name can resolve to it (DNS rebinding). So requests from
+ * other sites are refused, and requests for host names that others may own. Pure.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
@@ -11,13 +10,13 @@ import { hostname } from 'node:os';
 const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost|.+\.localhost)$/i;
 
 export type LocalServer = {
-  /** The address it listens on, as configured. */
+  /** The configured listening address. */
   boundTo: string;
-  /** On a network of its operator's, whose names only the operator knows. */
+  /** In the operator's network, whose host names only the operator knows. */
   takesAnyName?: boolean;
 };
 
-/** Why a request may not be answered, as a sentence; undefined when it may. */
+/** Why a request is refused, as a sentence; undefined when it is allowed. */
 export function foreignRequest(
   headers: IncomingHttpHeaders,
   server: LocalServer,
@@ -43,6 +42,6 @@ function isNameOf(name: string, { boundTo, takesAnyName = false }: LocalServer):
   if (LOOPBACK.test(boundTo)) return false;
   if (takesAnyName) return true;
   const isAddress = isIP(name.replace(/^\[|\]$/g, '')) !== 0;
-  // Nobody registers a name without a dot.
+  // Names without a dot cannot be registered.
   return isAddress || !name.includes('.') || name === hostname().toLowerCase();
 }

@@ -1,17 +1,17 @@
 /**
- * Patterns of tenants: RE2's expressions, bounded before they are compiled. A repeat multiplies the
- * program that it stands for, so a short text may stand for 200,000 instructions, and a match walks
- * all of them for each character. Compile and match them in a thread; the bounds keep one turn of
- * that thread below some 20 milliseconds. Pure.
+ * Untrusted patterns: RE2 expressions, limited before they are compiled. A repeat multiplies its
+ * operand, so a short text may compile to 200,000 instructions, and a match visits all of them for
+ * each character. Compile and match them in a thread; the limits keep one operation below about 20
+ * milliseconds. Pure.
  */
 import { RE2JS } from 're2js';
 
-/** Ours, in characters: a host has 253. */
+/** Ours, in characters: a host name has 253. */
 export const PATTERN_MAX_CHARS = 256;
-/** Ours: so many are matched against the longest host in some 15 ms. */
+/** Ours: this many take about 15 ms against the longest host name. */
 const PROGRAM_MAX = 2_000;
 
-/** What a pattern is made of, as far as repeats matter. The last one takes any character. */
+/** Tokens of a pattern that matter for repeats. The last alternative matches any character. */
 const TOKENS = new RegExp(
   [
     String.raw`\\Q[^]*?(?:\\E|$)`,
@@ -23,14 +23,14 @@ const TOKENS = new RegExp(
   'gu',
 );
 
-/** What keeps a pattern from being compiled, as the end of a sentence. */
+/** Why a pattern may not be compiled, as the end of a sentence. */
 export function patternProblem(text: string): string | undefined {
   if (text.length > PATTERN_MAX_CHARS) return `must be at most ${PATTERN_MAX_CHARS} characters.`;
   if (programSize(text) <= PROGRAM_MAX) return undefined;
   return `must stand for at most ${PROGRAM_MAX} instructions; its repeat counts multiply.`;
 }
 
-/** Throws a sentence for the tenant. */
+/** Throws a sentence for the user. */
 export function patternOf(text: string): RE2JS {
   if (patternProblem(text) !== undefined) throw new TypeError('is too large');
   try {
@@ -41,13 +41,13 @@ export function patternOf(text: string): RE2JS {
 }
 
 /**
- * An estimate from the text alone: what each group and character stands for, times the counts of
- * the repeats around it. A text that RE2 refuses has one, too.
+ * Estimates the program size from the text: the sizes of groups and characters times the counts of
+ * the enclosing repeats. Also defined for texts that RE2 refuses.
  */
 function programSize(text: string): number {
   const outer: number[] = [];
   let size = 0;
-  let last = 0; // what a repeat that follows repeats
+  let last = 0; // the operand of a following repeat
   for (const [token] of text.matchAll(TOKENS)) {
     if (token === '(') {
       outer.push(size + 2);

@@ -26,8 +26,8 @@ const BLOCKED_IPV4 = [
   '240.0.0.0/4',
 ];
 /**
- * IPv6 is closed but for global unicast, and that but for these. NAT64 (64:ff9b::/96) lies outside
- * it.
+ * IPv6 is refused except for global unicast, and that except for these. NAT64 (64:ff9b::/96) is
+ * outside.
  */
 const GLOBAL_IPV6 = '2000::/3';
 const BLOCKED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
@@ -36,8 +36,8 @@ const blocked = cidrList([...BLOCKED_IPV4, ...BLOCKED_IPV6]);
 const globalIpv6 = cidrList([GLOBAL_IPV6]);
 
 /**
- * A list of CIDR blocks such as `10.0.0.0/8` or `::1/128`; a bare address stands for itself. Throws
- * on any other text.
+ * A list of CIDR blocks such as `10.0.0.0/8` or `::1/128`; a bare address is a block of one. Throws
+ * on other text.
  */
 export function cidrList(cidrs: readonly string[]): BlockList {
   const list = new BlockList();
@@ -55,8 +55,8 @@ export function cidrList(cidrs: readonly string[]): BlockList {
 }
 
 /**
- * Whether a connection to `address` (an IP address in text) may be made: it is public, or the
- * operator's list holds it. Anything that is not an IP address, or carries a zone id, is refused.
+ * Whether a connection to `address` (an IP address as text) is allowed: it is public, or in the
+ * operator's list. Text that is not an IP address, or has a zone id, is refused.
  */
 export function isAllowed(address: string, operator?: BlockList): boolean {
   const plain = unmapped(address);
@@ -67,7 +67,7 @@ export function isAllowed(address: string, operator?: BlockList): boolean {
   return family === 'ipv4' || globalIpv6.check(plain, 'ipv6');
 }
 
-/** `::ffff:127.0.0.1` and `::ffff:7f00:1` are IPv4 addresses in disguise. */
+/** `::ffff:127.0.0.1` and `::ffff:7f00:1` are IPv4-mapped addresses. */
 function unmapped(address: string): string {
   const match = /^(?:0*:){0,5}:?(?:0*:)*ffff:(.+)$/i.exec(address);
   const tail = match?.[1];

@@ -1,24 +1,24 @@
 /**
- * What a session's proxies may say: core asks when one is created, the runner when it goes their
- * way. Pure.
+ * Validation of a session's proxies: core calls it when a session is created, the runner when it
+ * connects. Pure.
  */
 
-/** A proxy that connections are handed to. */
+/** An external proxy. */
 export type Upstream = {
   protocol: 'http' | 'https' | 'socks5';
   host: string;
   port: number;
   username?: string;
   password?: string;
-  /** The operator's own; its bytes are the session's proxyBytes. */
+  /** The operator's proxy; its bytes count as the session's proxyBytes. */
   isManaged: boolean;
 };
 
 const DEFAULT_PORTS = { http: 80, https: 443, socks5: 1080 } as const;
 
 /**
- * `http://user:secret@host:3128`, likewise https: and socks5:. Without a scheme it is http. Throws
- * a sentence that does not hold the text: it may carry a password.
+ * `http://user:secret@host:3128`, also https: and socks5:. The default scheme is http. Throws a
+ * sentence without the text, which may contain a password.
  */
 export function upstreamOf(
   server: string,
@@ -46,6 +46,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a stray percent sign stands for itself
+    return text; // an invalid percent escape is literal
   }
 }

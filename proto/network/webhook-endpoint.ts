@@ -1,9 +1,7 @@
 /**
- * Which URLs may be a webhook's endpoint, as far as the text tells: scheme, port, name, literal
- * address. Both sides ask:
- * core at registration, the sender before each attempt, which then also vets what the name resolves
- * to. Pure.
- * Source: proto/spec/webhooks.md 8.
+ * Which URLs may be a webhook's endpoint, by their text: scheme, port, name, literal address. Core
+ * checks at registration, the sender before each attempt; the sender also checks the resolved
+ * addresses. Pure. Source: proto/spec/webhooks.md 8.
  */
 import { type BlockList, isIP } from 'node:net';
 import { isAllowed } from './public-addresses.ts';
@@ -12,30 +10,24 @@ import { isAllowed } from './public-addresses.ts';
 export const ENDPOINT_MAX_LENGTH = 2_048;
 
 const PORTS_UNPRIVILEGED_MIN = 1_024;
-/**
- * Ours: services that obey whoever reaches their port; an HTTP request sent there may be read as
- * commands.
- */
+/** Ours: services that trust any client of their port; an HTTP request may be read as commands. */
 const PORTS_DENIED: ReadonlySet<number> = new Set([
   1433, 1521, 2049, 2375, 2376, 2379, 2380, 3306, 3389, 5432, 5672, 5900, 5984, 6000, 6379, 6443,
   6667, 9042, 9092, 9200, 9300, 10250, 11211, 27017, 27018,
 ]);
-/**
- * Names that mean this machine or this network. RFC 6761, RFC 6762, RFC 8375; `internal` by ICANN.
- */
+/** Names of this machine or this network. RFC 6761, RFC 6762, RFC 8375; `internal` by ICANN. */
 const LOCAL_SUFFIXES = ['localhost', 'local', 'internal', 'home.arpa', 'localdomain', 'intranet'];
 const LOOPBACKS = ['127.0.0.1', '::1'];
 
 export type Verdict = { ok: true; key: string } | { ok: false; problem: string };
 
 /**
- * Whether `text` may be an endpoint; `key` is the URL as the parser writes it: two endpoints with
- * one key are the same.
- * `operator` is the operator's list of addresses that are allowed beside the public ones.
+ * Whether `text` may be an endpoint. `key` is the normalised URL: endpoints with equal keys are the
+ * same. `operator` is the operator's list of addresses in addition to public ones.
  */
 export function checkEndpoint(text: string, operator?: BlockList): Verdict {
   if (text.length > ENDPOINT_MAX_LENGTH) return no(`exceeds ${ENDPOINT_MAX_LENGTH} characters`);
-  // The parser repairs `https:/x` and `https:///x`; proto/spec/webhooks.md requires this form.
+  // The parser repairs `https:/x` and `https:///x`; the interface refuses both.
   if (!/^https:\/\/[^/?#\\]+/i.test(text) || !URL.canParse(text)) return no('is not an https URL');
   const url = new URL(text);
   if (url.protocol !== 'https:') return no('is not an https URL');
@@ -49,19 +41,19 @@ export function checkEndpoint(text: string, operator?: BlockList): Verdict {
   return { ok: true, key: url.href };
 }
 
-/** The address of a host that is one; undefined for a name. `hostname` is as `new URL` gives it. */
+/** The address of a literal host; undefined for a name. `hostname` is that of `new URL`. */
 export function literalAddress(hostname: string): string | undefined {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
   return isIP(bare) === 0 ? undefined : bare;
 }
 
-/** Whether `hostname` is localhost, which the sender resolves by itself. */
+/** Whether `hostname` is localhost, which the sender resolves itself. */
 export function isLocalhost(hostname: string): boolean {
   return hostname.replace(/\.$/, '').toLowerCase() === 'localhost';
 }
 
 /**
- * Whether the operator's list holds the literal address, or loopback when the name is localhost.
+ * Whether the operator's list contains the literal address, or loopback when the name is localhost.
  */
 function isListed(hostname: string, operator: BlockList): boolean {
   const address = literalAddress(hostname);
@@ -76,8 +68,8 @@ function isPublicName(hostname: string): boolean {
 }
 
 /**
- * `port` is empty for 443. The operator's own hosts may use any port but those of databases and the
- * like.
+ * `port` is empty for 443. The operator's hosts may use any port except those of databases and
+ * similar services.
  */
 function isPortAllowed(port: string, isByOperator: boolean): boolean {
   if (port === '') return true;

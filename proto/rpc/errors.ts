@@ -1,8 +1,8 @@
 /**
- * The table of reasons: every failure a caller can act on, with its gRPC code and HTTP status.
- * Source: proto/spec/errors.md. A Fault travels as google.rpc.Status with one ErrorInfo{reason,
- * domain, metadata} in grpc-status-details-bin, so that any gRPC client reads it with its stock
- * library; the gateway maps it by reason to {statusCode, error, message}.
+ * The table of error reasons: every failure on which a caller can act, with its gRPC code and HTTP
+ * status. Source: proto/spec/errors.md. A Fault is sent as google.rpc.Status with one
+ * ErrorInfo{reason, domain, metadata} in grpc-status-details-bin, so that any gRPC client reads it
+ * with its standard library; the gateway maps the reason to {statusCode, error, message}.
  */
 import { status as Code, Metadata, type ServiceError } from '@grpc/grpc-js';
 import {
@@ -17,13 +17,10 @@ const DOMAIN = 'tabern';
 const DETAILS_KEY = 'grpc-status-details-bin';
 const TYPE_URL = 'type.googleapis.com/';
 
-/**
- * What a client should do: `yes` try again after `retryAfterS`, `no` never, `client` as its own
- * rules say.
- */
+/** Retry advice: `yes` after `retryAfterS`, `no` never, `client` by the client's own rules. */
 type Row = { code: Code; http: number; retry: 'yes' | 'no' | 'client'; retryAfterS?: number };
 
-/** Reason -> gRPC code and HTTP status. A new row comes with a row in the README of this folder. */
+/** Reason -> gRPC code and HTTP status. A new row needs a row in the README of this folder. */
 export const REASONS = {
   API_KEY_MISSING: { code: Code.UNAUTHENTICATED, http: 401, retry: 'no' },
   API_KEY_INVALID: { code: Code.UNAUTHENTICATED, http: 401, retry: 'no' },
@@ -90,7 +87,7 @@ export type Facts = Readonly<Record<string, string | number | boolean>>;
 const UNEXPECTED = ['INTERNAL', 'An unexpected error occurred.'] as const;
 
 /**
- * When a peer gives a code and no reason of ours. The words are ours too: the transport's name
+ * Messages for a peer that sends a code without a reason. The transport's own messages would reveal
  * paths and addresses.
  */
 const FAULT_OF_CODE: Partial<Record<Code, readonly [Reason, string]>> = {
@@ -105,8 +102,8 @@ const FAULT_OF_CODE: Partial<Record<Code, readonly [Reason, string]>> = {
 };
 
 /**
- * An error that the caller can act on. `message` is for the caller; every fact in it is in `facts`
- * too.
+ * An error on which the caller can act. `message` is for the caller; `facts` contains every fact of
+ * it.
  */
 export class Fault extends Error {
   override readonly name = 'Fault';
@@ -125,26 +122,23 @@ export class Fault extends Error {
   }
 }
 
-/** 400 for one wrong field. `field` is spelled as in REST; the message opens with it. */
+/** 400 for one invalid field. `field` is spelled as in REST; the message begins with it. */
 export function invalidField(field: string, problem: string): Fault {
   return new Fault('INVALID_FIELD', `\`${field}\` ${problem}`, { field });
 }
 
-/** 404. `type` is the resource's word with a capital, such as `Context`. */
+/** 404. `type` is the capitalised noun, such as `Context`. */
 export function notFound(type: string, id: string): Fault {
   return new Fault('RESOURCE_NOT_FOUND', `${type} not found.`, { type, id });
 }
 
-/**
- * The error as a Fault; whatever is not one becomes INTERNAL, with its cause kept for the log and
- * off the wire.
- */
+/** The error as a Fault; other errors become INTERNAL, with the cause for the log only. */
 export function asFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
   return new Fault(...UNEXPECTED, {}, error);
 }
 
-/** The Fault as grpc-js wants it. */
+/** The Fault in grpc-js's format. */
 export function toServiceError(fault: Fault): Partial<ServiceError> {
   const { code, retry, retryAfterS } = fault.row;
   const facts = Object.entries(fault.facts).map(([name, value]) => [name, String(value)]);
@@ -178,7 +172,7 @@ export function toServiceError(fault: Fault): Partial<ServiceError> {
   return { code, details: fault.message, metadata };
 }
 
-/** What a peer sent, as a Fault again. */
+/** Restores a Fault that a peer sent. */
 export function fromServiceError(error: ServiceError): Fault {
   const bytes = error.metadata?.get(DETAILS_KEY)[0];
   if (Buffer.isBuffer(bytes)) {

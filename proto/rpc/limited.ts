@@ -1,14 +1,14 @@
 /**
- * A size limit on the requests of a service, judged before they are decoded: a message of 13 MiB
- * with many members takes seconds of the thread that decodes it.
+ * A size limit on requests of a service, checked before they are decoded: a message of 13 MiB with
+ * many members takes seconds to decode.
  */
 import { Fault } from './errors.ts';
 import type { AnyHandler, AnyMethod, Definition, Handlers } from './local.ts';
 
-/** Stands for a request that was not decoded. */
+/** Placeholder of a request that was not decoded. */
 const TOO_LARGE = Symbol('too large');
 
-/** The service as it is, but for larger requests: they are answered with BODY_TOO_LARGE. */
+/** Wraps a service: larger requests are answered with BODY_TOO_LARGE. */
 export function limited<D extends Definition>(
   definition: D,
   handlers: Handlers<D>,

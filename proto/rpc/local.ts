@@ -1,18 +1,18 @@
 /**
- * What a service and its client are, and the client that calls handlers in this process; remote.ts
- * has the same over gRPC. Handlers throw Faults; whatever else they throw reaches the caller as
- * INTERNAL, its cause goes to `onError`. A client stream is an AsyncIterable going in, a server
- * stream one coming out.
+ * The types of services and clients, and the client that calls handlers in this process; remote.ts
+ * is the same over gRPC. Handlers throw Faults; other errors reach the caller as INTERNAL, and
+ * their cause is passed to `onError`. A client stream is an AsyncIterable parameter, a server
+ * stream an AsyncIterable result.
  */
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { asFault, Fault } from './errors.ts';
 
-/** Ours: a call that sets no deadline ends after this. */
+/** Ours: the deadline of calls that set none. */
 export const DEADLINE_DEFAULT_MS = 30_000;
 
-/** What one RPC carries beside its request. */
+/** Data of one RPC besides its request. */
 export type Call = {
-  /** Aborts when the caller left or the deadline passed. */
+  /** Aborts when the caller disconnects or the deadline passes. */
   signal: AbortSignal;
   /** By performance.now(), in milliseconds. */
   deadline: number;
@@ -28,7 +28,7 @@ export type CallOptions = {
 
 // biome-ignore lint/suspicious/noExplicitAny: as grpc-js types its map; typed again below.
 export type AnyMethod = MethodDefinition<any, any>;
-/** What ts-proto makes of a service. */
+/** A service as ts-proto generates it. */
 export type Definition = Readonly<Record<string, AnyMethod>>;
 
 type Streams = { requestStream: boolean; responseStream: boolean };
@@ -41,28 +41,27 @@ type Out<M extends Streams> = M['responseStream'] extends true
   ? AsyncIterable<ResponseOf<M>>
   : Promise<ResponseOf<M>>;
 
-/** A service: each RPC by its name in lower camel case. */
+/** The handlers of a service, by RPC name in lower camel case. */
 export type Handlers<D extends Definition> = {
   [K in keyof D]: (request: In<D[K]>, call: Call) => Out<D[K]>;
 };
 
-/** The same service seen from outside. */
+/** The client's view of a service. */
 export type RpcClient<D extends Definition> = {
   [K in keyof D]: (request: In<D[K]>, options?: CallOptions) => Out<D[K]>;
 };
 
-/** A handler of any RPC, typed again where it is called. */
+/** A handler of any RPC; typed again at the call. */
 export type AnyHandler = (
   request: unknown,
   call: Call,
 ) => Promise<unknown> | AsyncIterable<unknown>;
 
-/** Told of each error that is our own fault (INTERNAL), once, where it stops. */
+/** Receives each internal error (INTERNAL) once. */
 export type OnError = (error: Fault, method: string) => void;
 
 /**
- * Calls the handlers in this process. `verify` sends every message through its bytes, as tests of
- * parity do.
+ * Calls handlers in this process. `verify` encodes and decodes every message, for tests of parity.
  */
 export function local<D extends Definition>(
   definition: D,
@@ -102,7 +101,10 @@ export function local<D extends Definition>(
   return Object.fromEntries(methods) as unknown as RpcClient<D>;
 }
 
-/** One call's life: its signal ends with the deadline or the caller. `close` it when answered. */
+/**
+ * The lifetime of a call: its signal aborts at the deadline or when the caller disconnects. Call
+ * `close` after the answer.
+ */
 export function openScope(options: CallOptions): { call: Call; close(): void } {
   const timeoutMs = options.timeoutMs ?? DEADLINE_DEFAULT_MS;
   const over = new AbortController();
@@ -123,7 +125,7 @@ export function openScope(options: CallOptions): { call: Call; close(): void } {
   };
 }
 
-/** The answer, or the Fault of the call's end, whichever is first. */
+/** The answer, or the Fault that ended the call, whichever is first. */
 export async function raced(answer: Promise<unknown>, call: Call): Promise<unknown> {
   throwIfOver(call);
   let end: (() => void) | undefined;
@@ -138,7 +140,7 @@ export async function raced(answer: Promise<unknown>, call: Call): Promise<unkno
   }
 }
 
-/** Throws the Fault of a call that is over. */
+/** Throws the Fault of an ended call. */
 export function throwIfOver(call: Call): void {
   if (call.signal.aborted) throw call.signal.reason;
 }
@@ -149,7 +151,7 @@ function copy(message: unknown, method: AnyMethod, side: 'request' | 'response')
     : method.responseDeserialize(method.responseSerialize(message));
 }
 
-/** The error as a Fault; what is our own doing is told to `onError` once. */
+/** The error as a Fault; internal errors are passed to `onError` once. */
 export function reported(error: unknown, path: string, onError: OnError): Fault {
   const fault = asFault(error);
   if (fault.reason === 'INTERNAL') onError(fault, path);
@@ -165,8 +167,7 @@ function cancelledFault(): Fault {
 }
 
 /**
- * The handler of an RPC that the contract names and no code serves yet: 501, never an invented
- * answer.
+ * The handler of an RPC in the contract that is not implemented yet: 501, never an invented answer.
  */
 export async function notBuilt(): Promise<never> {
   throw new Fault('NOT_IMPLEMENTED', 'This operation is not available yet.');

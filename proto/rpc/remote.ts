@@ -1,6 +1,6 @@
 /**
- * The typed client over gRPC, and the mounting of a service on a gRPC server. Streams honour
- * back-pressure both ways.
+ * The typed client over gRPC, and the registration of services on a gRPC server. Streams apply
+ * back-pressure in both directions.
  */
 import {
   type ChannelCredentials,
@@ -31,7 +31,7 @@ import {
 } from './local.ts';
 
 const MIB = 1024 * 1024;
-/** In bytes, of a request. A result of 6 MiB, as text, must pass; grpc-js stops at 4 MiB. */
+/** In bytes, of a request. A result of 6 MiB, as text, must fit; grpc-js's default is 4 MiB. */
 export const MESSAGE_MAX_BYTES = 16 * MIB;
 /**
  * In bytes, of an answer. A result of 6 MiB (proto/spec/functions.md 5) is read as a Value, which
@@ -69,12 +69,14 @@ export class Channel implements Disposable {
   }
 }
 
-/** A socket file is guarded by its mode; what crosses a network carries a token and needs TLS. */
+/**
+ * A socket file is protected by its mode; a call over the network carries a token and needs TLS.
+ */
 function credentialsFor(address: string): ChannelCredentials {
   return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
 }
 
-/** Puts a service on a gRPC server. */
+/** Registers a service on a gRPC server. */
 export function mount<D extends Definition>(
   server: Server,
   definition: D,
@@ -158,8 +160,8 @@ type Writes = {
 };
 
 /**
- * Writes as fast as the other side reads; stops when the stream is gone, whose error its owner
- * tells.
+ * Writes as fast as the peer reads; stops when the stream is closed. The stream's owner reports its
+ * error.
  */
 async function writeAll(parts: AsyncIterable<unknown>, out: Writes): Promise<void> {
   for await (const part of parts) {
@@ -168,7 +170,7 @@ async function writeAll(parts: AsyncIterable<unknown>, out: Writes): Promise<voi
   out.end();
 }
 
-/** True when the stream takes more, false when it is gone. */
+/** True when the stream accepts more, false when it is closed. */
 function drained(out: Writes): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (open: boolean) => {

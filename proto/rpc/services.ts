@@ -1,6 +1,5 @@
 /**
- * The services by their short names, so that a role opens all of its clients, or mounts all of its
- * handlers, at once.
+ * All services by short name, so that a role can open all clients or register all handlers at once.
  */
 import type { Server } from '@grpc/grpc-js';
 import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
@@ -41,7 +40,7 @@ export type ServiceName = keyof Services;
 export type AllHandlers = { [S in ServiceName]: Handlers<Services[S]> };
 export type Clients = { [S in ServiceName]: RpcClient<Services[S]> };
 
-/** Services whose requests carry results, logs and files of others. */
+/** Services whose requests contain results, logs and files. */
 const CARRIERS: ReadonlySet<ServiceName> = new Set(['runners', 'blobs']);
 /** Ours: a gateway reads bodies of 1 MiB, most of which are refused below 64 KiB. */
 const REQUEST_MAX_BYTES = 1 << 20;
@@ -60,14 +59,14 @@ export function localClients(
   return Object.fromEntries(clients) as Clients;
 }
 
-/** Clients over gRPC. They live as long as the channel. */
+/** Clients over gRPC, which live as long as the channel. */
 export function remoteClients(channel: Channel): Clients {
   return Object.fromEntries(
     NAMES.map((name) => [name, remote(SERVICES[name], channel)]),
   ) as Clients;
 }
 
-/** Puts every service on a gRPC server. */
+/** Registers all services on a gRPC server. */
 export function mountAll(server: Server, handlers: AllHandlers, onError: OnError): void {
   for (const name of NAMES) {
     const maxBytes = CARRIERS.has(name) ? MESSAGE_MAX_BYTES : REQUEST_MAX_BYTES;
