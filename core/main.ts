@@ -70,7 +70,7 @@ export type CoreOptions = {
 
 /**
  * Starts core on its data directory. Throws ConfigError when the directory cannot be used, as
- * DataError when only its operator can mend it.
+ * DataError when only its operator can repair it.
  */
 export async function startCore(
   config: CoreConfig,

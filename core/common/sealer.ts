@@ -19,13 +19,13 @@ const CIPHER = 'aes-256-gcm';
 
 /** What the database's sealed check value says under the right key. */
 const CHECK_TEXT = Buffer.from('tabern master key');
-const CHECK_PLACE = 'master_key_check';
+const CHECK_DATA = 'master_key_check';
 
 export type Sealer = {
-  /** `place` names the row: only the same text opens it again. */
-  seal(plain: Uint8Array, place: string): Buffer;
+  /** `associatedData` names the row: only the same text opens the value again. */
+  seal(plain: Uint8Array, associatedData: string): Buffer;
   /** Throws DATA_CORRUPT when the value is damaged or belongs elsewhere. */
-  open(sealed: Uint8Array, place: string): Buffer;
+  open(sealed: Uint8Array, associatedData: string): Buffer;
   /** 32 bytes for one purpose, always the same; they tell nothing of the master key. */
   derive(purpose: string): Buffer;
 };
@@ -36,30 +36,35 @@ export type Sealer = {
  */
 export function sealerOf(key: Uint8Array): Sealer {
   return {
-    seal(plain, place) {
+    seal(plain, associatedData) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-      cipher.setAAD(Buffer.from(place));
+      cipher.setAAD(Buffer.from(associatedData));
       const body = Buffer.concat([cipher.update(plain), cipher.final()]);
       return Buffer.concat([Buffer.of(VERSION), nonce, cipher.getAuthTag(), body]);
     },
-    open(sealed, place) {
+    open(sealed, associatedData) {
       try {
-        return opened(key, sealed, place);
+        return opened(key, sealed, associatedData);
       } catch (cause) {
-        throw new Fault('DATA_CORRUPT', 'A stored secret does not open.', { place }, cause);
+        throw new Fault(
+          'DATA_CORRUPT',
+          'A stored secret does not open.',
+          { place: associatedData },
+          cause,
+        );
       }
     },
     derive: (purpose) => Buffer.from(hkdfSync('sha256', key, '', purpose, KEY_BYTES)),
   };
 }
 
-function opened(key: Uint8Array, sealed: Uint8Array, place: string): Buffer {
+function opened(key: Uint8Array, sealed: Uint8Array, associatedData: string): Buffer {
   if (sealed[0] !== VERSION || sealed.length < HEAD_BYTES) throw new Error('unknown layout');
   const nonce = sealed.subarray(1, 1 + NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAuthTag(sealed.subarray(1 + NONCE_BYTES, HEAD_BYTES));
-  decipher.setAAD(Buffer.from(place));
+  decipher.setAAD(Buffer.from(associatedData));
   return Buffer.concat([decipher.update(sealed.subarray(HEAD_BYTES)), decipher.final()]);
 }
 
@@ -76,7 +81,7 @@ export function openSealer(
   const key = readKey(path) ?? (check === null ? makeKey(path) : undefined);
   if (key === undefined) throw new DataError(`${path} is missing: restore it from the backup`);
   const sealer = sealerOf(key);
-  if (check === null) return { sealer, check: sealer.seal(CHECK_TEXT, CHECK_PLACE) };
+  if (check === null) return { sealer, check: sealer.seal(CHECK_TEXT, CHECK_DATA) };
   if (!isKeyOf(sealer, check)) {
     throw new DataError(`${path} is not the key of this database: restore the one it had`);
   }
@@ -85,7 +90,7 @@ export function openSealer(
 
 function isKeyOf(sealer: Sealer, check: Uint8Array): boolean {
   try {
-    return sealer.open(check, CHECK_PLACE).equals(CHECK_TEXT);
+    return sealer.open(check, CHECK_DATA).equals(CHECK_TEXT);
   } catch (error) {
     if (error instanceof Fault) return false;
     throw error;

@@ -20,7 +20,7 @@ import type { Sealer } from '../common/sealer.ts';
 import type { BlobFiles } from '../files/blob-files.ts';
 import type { ContextContent, LeasedContext } from '../store/types/contexts.ts';
 import type { Store } from '../store/types.ts';
-import { privateKeyPlace } from './key-pool.ts';
+import { privateKeyData } from './key-pool.ts';
 import type { ContextLinks } from './links.ts';
 
 /** Uploads verified at once: each is read twice and unpacked. One of a project. Ours. */
@@ -123,7 +123,7 @@ async function keysOf(
   { keyPairId, privateKey }: Pick<ContextContent, 'keyPairId' | 'privateKey'>,
 ): Promise<Buffer> {
   const head = await readHead(files.path(blobId));
-  const der = sealer.open(privateKey, privateKeyPlace(keyPairId));
+  const der = sealer.open(privateKey, privateKeyData(keyPairId));
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   der.fill(0);
   return unwrapKeys(head, key.export({ format: 'pem', type: 'pkcs8' }).toString());

@@ -55,9 +55,9 @@ type Options = {
 };
 
 /**
- * The place a pair's private key is sealed for; it stays the same when a context takes the pair.
+ * The associated data of a pair's private key; it stays the same when a context takes the pair.
  */
-export function privateKeyPlace(keyPairId: string): string {
+export function privateKeyData(keyPairId: string): string {
   return `key_pairs/${keyPairId}`;
 }
 
@@ -140,7 +140,7 @@ export function openKeyPool(options: Options): KeyPool {
 async function sealedPair(generator: KeyGenerator, { sealer, now }: Options) {
   const { publicKey, privateKey } = await generator.generate();
   const id = newId();
-  const sealed = sealer.seal(privateKey, privateKeyPlace(id));
+  const sealed = sealer.seal(privateKey, privateKeyData(id));
   privateKey.fill(0);
   return { id, publicKey, privateKey: sealed, at: now() };
 }

@@ -12,12 +12,12 @@ export const TEST_TYPE = 'webhooks.test';
  */
 const INTERRUPTED_MAX = 5;
 
-/** How a delivery stands to its webhook now. Flags as SQLite has them. */
+/** The webhook's state, for a delivery to it. Flags as SQLite has them. */
 export type SubscriptionState = {
   status: 'enabled' | 'disabled' | 'deleted';
   isSubscribed: 0 | 1;
   /** A person asked for it again, so it goes out whether or not the webhook is enabled. */
-  isReplay: 0 | 1;
+  isRedelivery: 0 | 1;
   /** Likewise; and it is tried once. */
   isTest: 0 | 1;
 };
@@ -26,7 +26,7 @@ export type Next = {
   state: 'pending' | 'exhausted' | 'skipped' | 'cancelled';
   reason: string | null;
   due: number | null;
-  /** Failed attempts since the last replay. */
+  /** Failed attempts since the last redelivery. */
   tries: number;
 };
 
@@ -67,11 +67,11 @@ export function again(tries: number, at: number, standing: SubscriptionState): N
 /** A delivery does not wait again for a webhook that is disabled, or no longer wants its type. */
 function unlessEnded(
   next: Next,
-  { status, isSubscribed, isReplay, isTest }: SubscriptionState,
+  { status, isSubscribed, isRedelivery, isTest }: SubscriptionState,
 ): Next {
   const ended = { due: null, tries: next.tries };
   if (status === 'deleted') return { ...ended, state: 'cancelled', reason: 'webhook_deleted' };
-  if (isReplay || isTest) return next;
+  if (isRedelivery || isTest) return next;
   if (!isSubscribed) return { ...ended, state: 'cancelled', reason: 'unsubscribed' };
   if (status === 'disabled') return { ...ended, state: 'skipped', reason: 'endpoint_disabled' };
   return next;

@@ -5,7 +5,7 @@
 import type { Family, Metrics } from '../../proto/common/metrics.ts';
 import type { Disk } from '../files/disk-space.ts';
 import type { AttemptEnd } from '../store/types/deliveries.ts';
-import type { Figures, Tally } from '../store/types/maintenance.ts';
+import type { EndCount, StoreMetrics } from '../store/types/maintenance.ts';
 import type { Store } from '../store/types.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -77,7 +77,7 @@ const COMMIT_TO_SEND: Family = {
 export async function watchCore(
   metrics: Metrics,
   parts: {
-    store: Pick<Store, 'figures' | 'syncP95Ms'>;
+    store: Pick<Store, 'metrics' | 'syncP95Ms'>;
     disk: Disk;
     readiness: Readiness;
     now: () => number;
@@ -85,20 +85,20 @@ export async function watchCore(
 ): Promise<void> {
   const { store, disk, readiness, now } = parts;
   const shown = new Map<string, number>();
-  const count = (family: Family, labels: Record<string, string>, tally: Tally): void => {
-    const key = [tally.what, ...tally.labels].join(' ');
-    metrics.add(family, labels, tally.count - (shown.get(key) ?? 0));
-    shown.set(key, tally.count);
+  const count = (family: Family, labels: Record<string, string>, ended: EndCount): void => {
+    const key = [ended.what, ...ended.labels].join(' ');
+    metrics.add(family, labels, ended.count - (shown.get(key) ?? 0));
+    shown.set(key, ended.count);
   };
-  await store.figures(); // from now on ends are counted
+  await store.metrics(); // from now on ends are counted
   metrics.atReading(async () => {
-    const figures = await store.figures();
-    setFigures(metrics, figures, now());
-    for (const tally of figures.tallies) {
-      const [first = '', reason = ''] = tally.labels;
-      if (tally.what === 'session') count(SESSIONS, { status: first, reason }, tally);
-      else if (tally.what === 'delivery') count(DELIVERIES, { state: first }, tally);
-      else count(DUPLICATE_RISK, {}, tally);
+    const stored = await store.metrics();
+    setMetrics(metrics, stored, now());
+    for (const ended of stored.counts) {
+      const [first = '', reason = ''] = ended.labels;
+      if (ended.what === 'session') count(SESSIONS, { status: first, reason }, ended);
+      else if (ended.what === 'delivery') count(DELIVERIES, { state: first }, ended);
+      else count(DUPLICATE_RISK, {}, ended);
     }
     const { heard, able } = readiness.runners();
     metrics.set(RUNNERS, heard, { state: 'heard' });
@@ -108,18 +108,18 @@ export async function watchCore(
   });
 }
 
-function setFigures(metrics: Metrics, figures: Figures, at: number): void {
-  for (const { kind, waiting, running } of figures.work) {
+function setMetrics(metrics: Metrics, stored: StoreMetrics, at: number): void {
+  for (const { kind, waiting, running } of stored.work) {
     metrics.set(WAITING, waiting, { kind });
     metrics.set(RUNNING, running, { kind });
   }
   for (const status of ['enabled', 'disabled']) {
-    const found = figures.webhooks.find((one) => one.status === status);
+    const found = stored.webhooks.find((one) => one.status === status);
     metrics.set(ENDPOINTS, found?.count ?? 0, { status });
   }
-  metrics.set(PENDING, figures.pending);
-  metrics.set(IN_FLIGHT, figures.inFlight);
-  const { oldestDue } = figures;
+  metrics.set(PENDING, stored.pending);
+  metrics.set(IN_FLIGHT, stored.inFlight);
+  const { oldestDue } = stored;
   metrics.set(OLDEST_DUE, oldestDue === null ? 0 : Math.max(0, at - oldestDue) / 1_000);
 }
 

@@ -6,13 +6,18 @@
  */
 import type { Snapshot, Topic } from './messages.ts';
 import type { ContextContentOps, ContextOps } from './types/contexts.ts';
-import type { DeliveryOps, DeliveryViewOps, ListenerOps, ReplayOps } from './types/deliveries.ts';
+import type {
+  DeliveryOps,
+  DeliveryViewOps,
+  ListenerOps,
+  RedeliveryOps,
+} from './types/deliveries.ts';
 import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/files.ts';
 import type { BuildOps, FunctionOps } from './types/functions.ts';
 import type { CancelOps, IdempotencyOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type {
-  FigureOps,
+  MetricOps,
   RetentionOps,
   SessionRetentionOps,
   WorkRetentionOps,
@@ -48,10 +53,10 @@ export type StoreOps = ProjectOps &
   WebhookOps &
   DeliveryOps &
   DeliveryViewOps &
-  ReplayOps &
+  RedeliveryOps &
   ListenerOps &
   RetentionOps &
-  FigureOps &
+  MetricOps &
   WorkRetentionOps;
 
 type Async<O> = {

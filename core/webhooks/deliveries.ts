@@ -31,7 +31,7 @@ import type {
   Sender,
 } from '../store/types/deliveries.ts';
 import type { Store } from '../store/types.ts';
-import { secretPlace } from './webhooks.ts';
+import { secretData } from './webhooks.ts';
 
 /** In milliseconds. Source: proto/spec/webhooks.md 1. */
 const WAIT_MAX_MS = 5_000;
@@ -184,7 +184,7 @@ function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
     const known = keysOf.get(webhookId);
     if (known) return known;
     const opened = (secrets[webhookId] ?? []).map(({ seq, sealed }) =>
-      sealer.open(sealed, secretPlace(webhookId, seq)),
+      sealer.open(sealed, secretData(webhookId, seq)),
     );
     keysOf.set(webhookId, opened);
     return opened;

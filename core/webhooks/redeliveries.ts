@@ -40,7 +40,7 @@ export function replayHandlers(
     async replayDelivery({ id, deliveryId }, { projectId }) {
       const webhookId = pathId('id', id);
       const wanted = { webhookId, projectId, id: pathId('deliveryId', deliveryId), at: now() };
-      const row = await store.replayDelivery(wanted);
+      const row = await store.redeliver(wanted);
       if (!row) throw notFound('Delivery', deliveryId);
       if (row === 'not-ended') {
         throw new Fault('DELIVERY_NOT_ENDED', 'The delivery has not ended.', { id: deliveryId });

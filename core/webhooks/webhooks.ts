@@ -55,8 +55,8 @@ type Options = {
   closing?: AbortSignal;
 };
 
-/** The place a secret is sealed for. */
-export function secretPlace(webhookId: string, seq: number): string {
+/** The associated data that a secret is sealed with. */
+export function secretData(webhookId: string, seq: number): string {
   return `webhook_secrets/${webhookId}/${seq}`;
 }
 
@@ -71,7 +71,7 @@ export function webhookService(
       const types = checkedTypes(eventTypes);
       const id = newId();
       const secret = randomBytes(SECRET_BYTES);
-      const sealed = sealer.seal(secret, secretPlace(id, 1));
+      const sealed = sealer.seal(secret, secretData(id, 1));
       const row = { id, projectId, endpoint, endpointKey: key, eventTypes: types, sealed };
       const made = await store.createWebhook({ ...row, at: now() }, WEBHOOKS_MAX);
       return { webhook: { ...toProto(taken(made)), secret: writeSecret(secret) } };
@@ -146,7 +146,7 @@ async function rotate(
     const seq = await store.nextSecretSeq(own);
     if (seq === undefined) break;
     const secret = randomBytes(SECRET_BYTES);
-    const sealed = sealer.seal(secret, secretPlace(own.id, seq));
+    const sealed = sealer.seal(secret, secretData(own.id, seq));
     const at = now();
     const oldExpireAt = revokeImmediately ? at : at + OVERLAP_MS;
     const added = await store.addSecret({ ...own, seq, sealed, at, oldExpireAt }, SECRETS_MAX);

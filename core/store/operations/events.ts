@@ -18,12 +18,15 @@ export type EventStatements = {
   ): Read<{ id: string; status: 'enabled' | 'disabled' }[]>;
   hasListener(projectId: string, at: number): Read<boolean>;
   /** False when the resource has an event of that type already. */
-  insertEvent(event: Omit<Event, 'data'> & { body: Buffer }): Read<boolean>;
+  insertEvent(event: EventRow): Read<boolean>;
   insertPending(eventId: string, webhookId: string, at: number): void;
   insertSkipped(eventId: string, webhookId: string, at: number): void;
   /** The webhook has a delivery that is due at `at`. */
   setDue(webhookId: string, at: number): void;
 };
+
+/** `body`: its envelope. */
+export type EventRow = Omit<Event, 'data'> & { body: Buffer };
 
 export type NewEvent = Omit<Event, 'id'>;
 

@@ -7,11 +7,11 @@ import { oldIds } from '../../common/ids.ts';
 import { reasonLabel } from '../operations/texts.ts';
 import type { WorkKind } from '../types/leases.ts';
 import type {
-  FigureOps,
-  Figures,
+  EndCount,
+  MetricOps,
   RetentionOps,
   SessionRetentionOps,
-  Tally,
+  StoreMetrics,
   WorkRetentionOps,
 } from '../types/maintenance.ts';
 import type { Tx } from './engine/transaction.ts';
@@ -263,42 +263,42 @@ const TRIGGERS = `
     SELECT tally('interrupted', '', '');
   END;`;
 
-export function figureOps(tx: Tx): FigureOps {
+export function metricOps(tx: Tx): MetricOps {
   const { db } = tx;
-  const tallies = new Map<string, Tally>();
+  const counts = new Map<string, EndCount>();
   const sql = prepare(tx);
   let isCounting = false;
 
-  function count(what: Tally['what'], first: string, reason: string | null): null {
+  function count(what: EndCount['what'], first: string, reason: string | null): null {
     const labels = { session: [first, reasonLabel(reason)], delivery: [first], interrupted: [] }[
       what
     ];
     const key = [what, ...labels].join(' ');
-    const tally = tallies.get(key) ?? { what, labels, count: 0 };
-    tally.count += 1;
-    tallies.set(key, tally);
+    const counted = counts.get(key) ?? { what, labels, count: 0 };
+    counted.count += 1;
+    counts.set(key, counted);
     return null;
   }
 
   return {
-    figures() {
+    metrics() {
       if (!isCounting) {
         db.function('tally', count as (...given: unknown[]) => unknown);
         db.exec(TRIGGERS);
         isCounting = true;
       }
       return {
-        ...(sql.deliveries.get() as DeliveryFigures),
+        ...(sql.deliveries.get() as DeliveryMetrics),
         ...lists(sql),
-        tallies: [...tallies.values()],
+        counts: [...counts.values()],
       };
     },
   };
 }
 
-type DeliveryFigures = Pick<Figures, 'pending' | 'inFlight' | 'oldestDue'>;
+type DeliveryMetrics = Pick<StoreMetrics, 'pending' | 'inFlight' | 'oldestDue'>;
 
-function lists(sql: ReturnType<typeof prepare>): Pick<Figures, 'work' | 'webhooks'> {
+function lists(sql: ReturnType<typeof prepare>): Pick<StoreMetrics, 'work' | 'webhooks'> {
   return { work: sql.work.all(), webhooks: sql.webhooks.all() };
 }
 
@@ -309,7 +309,7 @@ function prepare({ db }: Tx) {
     webhooks: db.prepare<[], { status: string; count: number }>(`
       SELECT status, COUNT(*) AS count FROM webhooks WHERE status <> 'deleted' GROUP BY status`),
     // Indexes deliveries_due, deliveries_leased, webhooks_due.
-    deliveries: db.prepare<[], DeliveryFigures>(`
+    deliveries: db.prepare<[], DeliveryMetrics>(`
       SELECT
         (SELECT COUNT(*) FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending')
           AS pending,

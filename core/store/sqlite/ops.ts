@@ -1,13 +1,13 @@
 /** All operations of the SQLite engine: one line per noun. */
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
 import { type WorkOps, type WorkStatements, workOperations } from '../operations/work.ts';
-import type { DeliveryOps } from '../types/deliveries.ts';
+import type { DeliveryOps, RedeliveryOps } from '../types/deliveries.ts';
 import type { StoreOps } from '../types.ts';
 import { contextContentOps, contextOps } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
 import { blobOps, downloadOps, extensionOps } from './files.ts';
-import { figureOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
+import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
 import { operatorOps, projectOps } from './projects.ts';
 import { recordingOps } from './recordings.ts';
 import { storageOps } from './storage.ts';
@@ -16,7 +16,7 @@ import { reportStatements } from './webhooks/attempts.ts';
 import { claimStatements } from './webhooks/claims.ts';
 import { deliveryViewOps } from './webhooks/delivery-list.ts';
 import { eventStatements, listenerOps } from './webhooks/events.ts';
-import { replayOps } from './webhooks/redeliveries.ts';
+import { redeliveryStatements } from './webhooks/redeliveries.ts';
 import { webhookOps } from './webhooks/webhooks.ts';
 import { buildStatements, buildViews } from './work/builds.ts';
 import { functionOps } from './work/functions.ts';
@@ -33,12 +33,11 @@ export function allOps(tx: Tx): StoreOps {
   return {
     ...contextOps(tx),
     ...contextContentOps(tx),
-    ...synchronous<DeliveryOps>(deliveryOperations(deliveryStatements(tx), tx)),
+    ...synchronous<DeliveryOps & RedeliveryOps>(deliveryOperations(deliveryStatements(tx), tx)),
     ...deliveryViewOps(tx),
-    ...replayOps(tx),
     ...listenerOps(tx),
     ...retentionOps(tx),
-    ...figureOps(tx),
+    ...metricOps(tx),
     ...projectOps(tx),
     ...operatorOps(tx),
     ...sessionOps(tx),
@@ -76,5 +75,9 @@ function workStatements(tx: Tx): WorkStatements {
 }
 
 function deliveryStatements(tx: Tx): DeliveryStatements {
-  return { claims: claimStatements(tx), reports: reportStatements(tx) };
+  return {
+    claims: claimStatements(tx),
+    reports: reportStatements(tx),
+    redeliveries: redeliveryStatements(tx),
+  };
 }

@@ -77,7 +77,7 @@ export type LeasedContext = {
   blobId: string | null;
   /** SPKI PEM. */
   publicKey: string;
-  /** PKCS#8 DER, sealed for the place of this key pair. */
+  /** PKCS#8 DER, sealed with this key pair's associated data. */
   privateKey: Uint8Array;
   keyPairId: string;
 };

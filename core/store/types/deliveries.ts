@@ -170,9 +170,9 @@ export type Recovery = Owned & {
   at: number;
 };
 
-export type ReplayOps = {
+export type RedeliveryOps = {
   /** The same bytes, due at once, with the whole schedule. */
-  replayDelivery(wanted: Owned & { id: string; at: number }): DeliveryRow | 'not-ended' | undefined;
+  redeliver(wanted: Owned & { id: string; at: number }): DeliveryRow | 'not-ended' | undefined;
   /**
    * Replays up to `max` that were skipped or exhausted, oldest first. `last` is where the next
    * batch goes on. Undefined when there is no such webhook.

@@ -56,13 +56,13 @@ export type SessionRetentionOps = {
 };
 
 /** Counted since the database was opened. */
-export type Tally = {
+export type EndCount = {
   what: 'session' | 'delivery' | 'interrupted';
   labels: string[];
   count: number;
 };
 
-export type Figures = {
+export type StoreMetrics = {
   work: { kind: WorkKind; waiting: number; running: number }[];
   webhooks: { status: string; count: number }[];
   /** Deliveries that wait, and that are under way. */
@@ -70,10 +70,10 @@ export type Figures = {
   inFlight: number;
   /** When the delivery that has waited longest was due; null when none waits. */
   oldestDue: number | null;
-  tallies: Tally[];
+  counts: EndCount[];
 };
 
-export type FigureOps = {
+export type MetricOps = {
   /** From now on ends are counted; the first call begins, with nothing counted. */
-  figures(): Figures;
+  metrics(): StoreMetrics;
 };

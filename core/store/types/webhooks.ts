@@ -22,7 +22,7 @@ export type NewWebhook = {
   /** What makes two endpoints the same. */
   endpointKey: string;
   eventTypes: string[];
-  /** Its first secret, sealed for the place of sequence number 1. */
+  /** Its first secret, sealed with the associated data of sequence number 1. */
   sealed: Uint8Array;
   at: number;
 };

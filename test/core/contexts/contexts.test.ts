@@ -5,7 +5,7 @@ import { newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { readCoreConfig } from '../../../core/config.ts';
 import { contextService } from '../../../core/contexts/contexts.ts';
-import { type KeyPool, privateKeyPlace } from '../../../core/contexts/key-pool.ts';
+import { type KeyPool, privateKeyData } from '../../../core/contexts/key-pool.ts';
 import { contextLinks } from '../../../core/contexts/links.ts';
 import { openQuotas } from '../../../core/projects/quotas.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
@@ -23,7 +23,7 @@ async function boot(ready = 20) {
   const bare = bareStore();
   for (let n = 0; n < ready; n += 1) {
     const id = newId();
-    const privateKey = sealer.seal(Buffer.of(n), privateKeyPlace(id));
+    const privateKey = sealer.seal(Buffer.of(n), privateKeyData(id));
     await bare.store.addKeyPair({ id, publicKey: `key ${n}`, privateKey, at: 0 });
   }
   const clock = testClock();

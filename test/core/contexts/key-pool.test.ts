@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { readCoreConfig } from '../../../core/config.ts';
 import { contextService } from '../../../core/contexts/contexts.ts';
-import { openKeyPool, privateKeyPlace } from '../../../core/contexts/key-pool.ts';
+import { openKeyPool, privateKeyData } from '../../../core/contexts/key-pool.ts';
 import { contextLinks } from '../../../core/contexts/links.ts';
 import { openQuotas } from '../../../core/projects/quotas.ts';
 import { openLog } from '../../../proto/common/log.ts';
@@ -45,7 +45,7 @@ keyPool(
     await until(async () => (await store.countKeyPairs()) === 2);
     const [row] = bare.rows('SELECT id, private_key AS sealed FROM key_pairs');
     assert.ok(
-      sealer.open(row?.['sealed'] as Buffer, privateKeyPlace(String(row?.['id']))).length > 1_000,
+      sealer.open(row?.['sealed'] as Buffer, privateKeyData(String(row?.['id']))).length > 1_000,
     );
   },
 );

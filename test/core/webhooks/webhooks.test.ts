@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
-import { EVENT_TYPES, secretPlace, webhookService } from '../../../core/webhooks/webhooks.ts';
+import { EVENT_TYPES, secretData, webhookService } from '../../../core/webhooks/webhooks.ts';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
 import { testClock } from '../../support/clock.ts';
 import { bareStore, callerOf } from '../../support/core/bare-store.ts';
@@ -54,7 +54,7 @@ webhooks('the secret is stored sealed', async () => {
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const sealed = row?.['sealed'] as Buffer;
   assert.is(sealed.includes(key), false);
-  assert.equal(app.sealer.open(sealed, secretPlace(id, 1)), key);
+  assert.equal(app.sealer.open(sealed, secretData(id, 1)), key);
 });
 
 webhooks('every event type of the catalogue is taken', async () => {

@@ -26,7 +26,7 @@ export type ReportedDelivery = {
   state: string;
   claimSeq: number;
   tries: number;
-  isReplay: 0 | 1;
+  isRedelivery: 0 | 1;
   isTest: 0 | 1;
 };
 
@@ -170,7 +170,7 @@ function count(
   const failuresInRow = streak.consecutiveFailures;
   Object.assign(totals, paceAfter(totals, { outcome, status, at, failuresInRow }));
   totals.consecutiveFailures = failuresInRow;
-  if (found.isReplay) return false;
+  if (found.isRedelivery) return false;
   Object.assign(totals, streak);
   if (!disables || totals.status !== 'enabled') return false;
   totals.status = 'disabled';

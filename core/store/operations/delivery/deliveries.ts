@@ -1,18 +1,24 @@
 /** The operations of deliveries over an engine's statements. */
-import type { DeliveryOps } from '../../types/deliveries.ts';
+import type { DeliveryOps, RedeliveryOps } from '../../types/deliveries.ts';
 import type { InSteps, Transaction } from '../steps.ts';
 import { heartbeatOperations, type ReportStatements, recordReports } from './attempts.ts';
 import { type ClaimStatements, claimDeliveries } from './claims.ts';
+import { type RedeliveryStatements, redeliveryOperations } from './redeliveries.ts';
 
 /** What an engine brings. */
-export type DeliveryStatements = { claims: ClaimStatements; reports: ReportStatements };
+export type DeliveryStatements = {
+  claims: ClaimStatements;
+  reports: ReportStatements;
+  redeliveries: RedeliveryStatements;
+};
 
 export function deliveryOperations(
-  { claims, reports }: DeliveryStatements,
+  { claims, reports, redeliveries }: DeliveryStatements,
   tx: Transaction,
-): InSteps<DeliveryOps> {
+): InSteps<DeliveryOps & RedeliveryOps> {
   return {
     ...heartbeatOperations(reports),
+    ...redeliveryOperations(redeliveries, tx),
     claimDeliveries: (wanted) => claimDeliveries(claims, tx, wanted),
     *reportAttempts({ next, ...report }) {
       const disabled = yield* recordReports(reports, tx, report);

@@ -52,7 +52,7 @@ function prepareAttempts({ db }: Tx) {
       SELECT ended_at AS endedAt, outcome FROM attempts WHERE id = ? AND delivery_id = ?`),
     delivery: db.prepare<[number], ReportedDelivery>(`
       SELECT webhook_id AS webhookId, state, claim_seq AS claimSeq, tries,
-        generation > 0 AS isReplay, is_test AS isTest
+        generation > 0 AS isRedelivery, is_test AS isTest
       FROM deliveries WHERE id = ?`),
     subscription: db.prepare<[number], SubscriptionState>(`
       SELECT ${SUBSCRIPTION_STATE}

@@ -25,4 +25,4 @@ export const webhookFinder = preparedOnce(({ db }: Tx) =>
 export const SUBSCRIPTION_STATE = `
   webhooks.status AS status,
   EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = events.type) AS isSubscribed,
-  generation > 0 AS isReplay, is_test AS isTest`;
+  generation > 0 AS isRedelivery, is_test AS isTest`;

@@ -1,53 +1,27 @@
-/**
- * What people ask to be sent, in SQLite: one delivery again, all that was skipped or exhausted in a
- * span of time, or a test. exhausted | skipped | delivered | cancelled -> pending, one generation
- * on: the same bytes, the whole schedule, signed anew. proto/spec/webhooks.md 4.
- */
-import { must } from '../../../../proto/common/must.ts';
-import { envelope } from '../../../delivery/envelope.ts';
+/** Redeliveries and tests in SQLite. Rules: core/store/operations/delivery/redeliveries.ts. */
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
-import type { DeliveryRow, ReplayOps } from '../../types/deliveries.ts';
+import type { RedeliveryStatements } from '../../operations/delivery/redeliveries.ts';
+import type { DeliveryRow } from '../../types/deliveries.ts';
+import { found } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { DELIVERY_COLUMNS } from './delivery-list.ts';
 import { dueRecount, webhookFinder } from './due.ts';
 
 type Found = { row: number; state: string };
 
-export function replayOps(tx: Tx): ReplayOps {
+export function redeliveryStatements(tx: Tx): RedeliveryStatements {
   const sql = prepare(tx);
-
   return {
-    replayDelivery({ webhookId, projectId, id, at }) {
-      if (!sql.webhook.get(webhookId, projectId)) return undefined;
-      const found = sql.find.get(id, webhookId);
-      if (!found) return undefined;
-      if (found.state === 'pending' || found.state === 'in_flight') return 'not-ended';
-      sql.again.run(at, found.row);
-      sql.recountDue.run(webhookId);
-      tx.wake('deliveries');
-      return sql.view.get(found.row);
+    hasWebhook: (id, projectId) => found(sql.webhook.get(id, projectId) !== undefined),
+    find: (eventId, webhookId) => found(sql.find.get(eventId, webhookId)),
+    view: (row) => found(sql.view.get(row)),
+    redeliver: (row, at) => void sql.again.run(at, row),
+    missed: (span) => found(sql.lost.all(span)),
+    insertTest: (event) => void sql.insertEvent.run(event),
+    insertTestDelivery(id, webhookId, at) {
+      return found(Number(sql.insertDelivery.run({ id, webhookId, at }).lastInsertRowid));
     },
-
-    recoverDeliveries({ webhookId, projectId, since, until, max, after, at }) {
-      if (!sql.webhook.get(webhookId, projectId)) return undefined;
-      const rows = sql.lost.all({ webhookId, since, until, after, max });
-      for (const row of rows) sql.again.run(at, row);
-      sql.recountDue.run(webhookId);
-      tx.crashPoint('recover-deliveries');
-      if (rows.length > 0) tx.wake('deliveries');
-      return { count: rows.length, last: rows.at(-1) ?? after };
-    },
-
-    sendTestEvent({ webhookId, projectId, eventId: id, at }) {
-      if (!sql.webhook.get(webhookId, projectId)) return undefined;
-      const event = { id, type: TEST_TYPE, resourceId: webhookId, projectId, at };
-      const body = envelope({ ...event, data: {} });
-      sql.insertEvent.run({ ...event, body });
-      const row = sql.insertDelivery.run({ id, webhookId, at }).lastInsertRowid;
-      sql.recountDue.run(webhookId);
-      tx.wake('deliveries');
-      return must(sql.view.get(Number(row)), 'row');
-    },
+    recountDue: (webhookId) => void sql.recountDue.run(webhookId),
   };
 }
 
