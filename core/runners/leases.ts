@@ -78,16 +78,16 @@ export function runnerService(
       const kind = kindOf(request.kind);
       const look = async () => {
         const taken = await take(options, request, kind);
-        return { taken, work: await readied(options, taken) };
+        return { taken, work: await toWorkItems(options, taken) };
       };
       const { work } = await longPoll(store, `work:${kind}`, look, {
         until: waitUntil(call, request.waitMs),
         isDone: (found) => found.work.length > 0,
         signal: AbortSignal.any([call.signal, options.closing]),
-        // none of it could be given out: there may be more
+        // no item could be sent: there may be more
         againMs: ({ taken }) => (taken.length > 0 ? 0 : request.waitMs),
       });
-      // The caller left while the lease was being taken: nobody would ever renew it.
+      // The caller disconnected meanwhile and would never renew the leases.
       if (call.signal.aborted && work.length > 0) {
         await store.putBackWork(work.map(({ leaseId }) => leaseId));
       }
@@ -169,15 +169,15 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
   }
 }
 
-/** As runners get it. What cannot be given out, because a secret in it is damaged, ends here. */
-async function readied(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
+/** The work items for the runner. Work with a damaged secret cannot be leased and ends here. */
+async function toWorkItems(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
   const ready = await Promise.all(
-    taken.map((one) => toProto(options, one).catch((error) => failed(options, one, error))),
+    taken.map((one) => toProto(options, one).catch((error) => endUnreadable(options, one, error))),
   );
   return ready.filter((one) => one !== undefined);
 }
 
-async function failed(
+async function endUnreadable(
   { store, log, now }: LeaseOptions,
   { kind, leaseId, id }: LeasedWork,
   error: unknown,

@@ -7,8 +7,8 @@ import { mkdir, mkdtemp, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../common/remove.ts';
 import type { Jail } from '../jail/jail.ts';
-import { giveTo } from '../jail/spawn.ts';
-import { lendUid } from '../jail/uids.ts';
+import { chownTree } from '../jail/spawn.ts';
+import { leaseUid } from '../jail/uids.ts';
 
 export type Place = {
   directory: string;
@@ -29,10 +29,10 @@ export async function openPlace(base: string, jail: Jail): Promise<Place & Async
   const directory = await realpath(await mkdtemp(join(base, 'build-')));
   opening.defer(() => removeTree(directory));
   const isLent = jail.level !== 'none' && process.getuid?.() === 0;
-  const uid = isLent ? opening.use(lendUid()).uid : undefined;
+  const uid = isLent ? opening.use(leaseUid()).uid : undefined;
   const [project, home] = [join(directory, 'project'), join(directory, 'home')];
   await Promise.all([mkdir(project), mkdir(home)]);
-  if (uid !== undefined) for (const empty of [project, home]) giveTo(uid, empty);
+  if (uid !== undefined) for (const empty of [project, home]) chownTree(uid, empty);
   const own = opening.move();
   return {
     directory,

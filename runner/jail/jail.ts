@@ -46,8 +46,9 @@ export type JailSpec = {
   /** Of the machine's loopback: it may connect to these alone, where there is Landlock. */
   ports?: readonly number[];
   /**
-   * Its uid under a root runner, for jails that share files: lent by the caller, who has given the
-   * writable mounts to it. Absent: a uid of its own, and the writable mounts become its own.
+   * Its uid under a root runner, for jails that share files: leased by the caller, which has
+   * chowned the writable mounts to it. Absent: a uid of its own, and the writable mounts become its
+   * own.
    */
   uid?: number | undefined;
   /** A cgroup to be in from the start: its open cgroup.procs. Of memory-limit.ts. */

@@ -1,13 +1,13 @@
 /**
- * Holds a jail to limits that are of all its processes together: it ends when it is past one. By a
- * cgroup of its own where there may be one, and by a watch everywhere: who gave the cgroup may take
- * its controllers away again, unasked.
+ * Enforces the limits of all processes of a jail together: a jail that exceeds one is ended. By a
+ * cgroup where one is available, and by a watch in any case: the owner of the cgroup may remove its
+ * controllers at any time.
  */
 import type { Groups } from './cgroups/cgroups.ts';
 import { watchMemory } from './cgroups/memory-watch.ts';
 import type { Jail, Jailed } from './jail.ts';
 
-export function bounded(jail: Jail, groups?: Groups): Jail {
+export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
   return {
     ...jail,
     launch(spec) {

@@ -10,7 +10,7 @@ import { landlockRung } from './backends/landlock.ts';
 import { openNone } from './backends/none.ts';
 import type { Groups } from './cgroups/cgroups.ts';
 import { type Jail, JailError, type Rung } from './jail.ts';
-import { bounded } from './memory-limit.ts';
+import { withMemoryLimit } from './memory-limit.ts';
 
 /** Best first. */
 const RUNGS: readonly Rung[] = [bwrapRung, landlockRung];
@@ -27,7 +27,7 @@ export async function openJail(options: {
   const { sandbox, log, tmpDir = tmpdir(), groups } = options;
   if (sandbox === 'none') {
     log.warn('sandbox is off: functions and Chrome can read and reach all that this user can');
-    return bounded(openNone(log, tmpDir), groups);
+    return withMemoryLimit(openNone(log, tmpDir), groups);
   }
   const reasons: string[] = [];
   for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
@@ -35,7 +35,7 @@ export async function openJail(options: {
     if (!('why' in opened)) {
       const why = reasons.join('; ');
       if (why !== '') log.warn({ why }, `no better sandbox than ${opened.level} works here`);
-      return bounded(opened, groups);
+      return withMemoryLimit(opened, groups);
     }
     reasons.push(`${rung.level}: ${opened.why}`);
   }

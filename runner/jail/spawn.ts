@@ -54,13 +54,13 @@ function joining({ argv, stdio, group }: Command): Pick<Command, 'argv' | 'stdio
 }
 
 /**
- * Gives a file, socket or whole directory to a uid. Links are not followed: a former jail may have
- * left them.
+ * Changes the owner of a file, a socket or a whole directory tree. Links are not followed: an
+ * earlier jail may have left them.
  */
-export function giveTo(uid: number, path: string): void {
+export function chownTree(uid: number, path: string): void {
   lchownSync(path, uid, uid);
   if (!lstatSync(path).isDirectory()) return;
-  for (const name of readdirSync(path)) giveTo(uid, join(path, name));
+  for (const name of readdirSync(path)) chownTree(uid, join(path, name));
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Uids for jails of a root runner: one each, out of a range that no account uses, given back when
- * the jail ends. Two jails that run at once never share one, so neither can signal or trace the
+ * Uids for jails of a root runner: one each, from a range that no account uses, released when the
+ * jail ends. Two jails that run at once never share one, so neither can signal or trace the
  * other even if it left its namespaces.
  */
 
@@ -12,11 +12,11 @@ const FIRST = 200_000;
 const COUNT = 65_536;
 
 const inUse = new Set<number>();
-/** Starts somewhere else in each runner process, so that runners of one machine rarely meet. */
+/** Differs by runner process, so that runners of one machine rarely use the same uid. */
 let next = (process.pid * 131) % COUNT;
 
-/** A uid until it is disposed. */
-export function lendUid(): Disposable & { uid: number } {
+/** A uid that is in use until it is disposed of. */
+export function leaseUid(): Disposable & { uid: number } {
   if (inUse.size >= COUNT) throw new Error('every jail uid is in use');
   while (inUse.has(FIRST + next)) next = (next + 1) % COUNT;
   const uid = FIRST + next;
@@ -25,7 +25,7 @@ export function lendUid(): Disposable & { uid: number } {
   return { uid, [Symbol.dispose]: () => void inUse.delete(uid) };
 }
 
-/** A uid that its caller has lent and gives back: a jail's end leaves it lent. */
-export function keptUid(uid: number): Disposable & { uid: number } {
+/** A uid that the caller has leased and releases itself: the end of a jail does not release it. */
+export function callersUid(uid: number): Disposable & { uid: number } {
   return { uid, [Symbol.dispose]: () => undefined };
 }

@@ -15,7 +15,7 @@ import { openEgress } from '../../jail/egress/egress-proxy.ts';
 import { openListener } from '../../jail/egress/listener.ts';
 import type { Route } from '../../jail/egress/routes.ts';
 import type { Jail } from '../../jail/jail.ts';
-import { giveTo } from '../../jail/spawn.ts';
+import { chownTree } from '../../jail/spawn.ts';
 import type { Place } from '../build-directory.ts';
 import { BuildFailure } from '../build-failure.ts';
 import type { BuildLog } from '../log.ts';
@@ -83,7 +83,7 @@ async function listen(
   const server = createServer(serve);
   opening.defer(() => void server.close()); // the file goes with it
   await once(server.listen(path), 'listening');
-  if (uid !== undefined) giveTo(uid, path);
+  if (uid !== undefined) chownTree(uid, path);
   return path;
 }
 

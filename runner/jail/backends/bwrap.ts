@@ -12,8 +12,8 @@ import type { Writable } from 'node:stream';
 import type { Log } from '../../../proto/common/log.ts';
 import type { Jail, JailSpec, Rung } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
-import { giveTo, killGroup, start } from '../spawn.ts';
-import { keptUid, lendUid } from '../uids.ts';
+import { chownTree, killGroup, start } from '../spawn.ts';
+import { callersUid, leaseUid } from '../uids.ts';
 import { probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 
@@ -80,19 +80,23 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
     hasOwnNetwork: true,
     hasUnixSockets: true,
     launch(spec) {
-      const lent = isRoot ? (spec.uid === undefined ? lendUid() : keptUid(spec.uid)) : undefined;
-      if (lent && spec.uid === undefined) {
+      const leased = isRoot
+        ? spec.uid === undefined
+          ? leaseUid()
+          : callersUid(spec.uid)
+        : undefined;
+      if (leased && spec.uid === undefined) {
         const writable = spec.mounts.filter((mount) => mount.writable === true);
-        for (const { from } of writable) giveTo(lent.uid, from);
+        for (const { from } of writable) chownTree(leased.uid, from);
       }
-      const limits = limitArgv(tools.prlimit, spec.limits, lent !== undefined);
-      const isStaged = way === 'staged' && lent !== undefined;
+      const limits = limitArgv(tools.prlimit, spec.limits, leased !== undefined);
+      const isStaged = way === 'staged' && leased !== undefined;
       const { stdio: given } = spec;
       const stdio = Array.isArray(given) ? given : [given, given, given];
       const said = { env: stdio.length, filter: stdio.length + 1 };
       const filter = seccompFilter(profileOf(spec, false));
       const command = isStaged
-        ? [...limits, ...stagedArgv(tools, spec, { uid: lent.uid, said })]
+        ? [...limits, ...stagedArgv(tools, spec, { uid: leased.uid, said })]
         : [...limits, tools.bwrap, ...bwrapArgv(spec, said)];
       const { child, exited } = start({
         argv: command,
@@ -102,13 +106,13 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         // Ctrl-C in a terminal asks the runner to drain: it must not reach what still runs.
         ownGroup: true,
         group: spec.group,
-        ...(lent && !isStaged ? { uid: lent.uid } : {}),
+        ...(leased && !isStaged ? { uid: leased.uid } : {}),
       });
       say(child.stdio[said.env], envWords(spec));
       say(child.stdio[said.filter], filter);
       return {
         child,
-        exited: exited.finally(() => lent?.[Symbol.dispose]()),
+        exited: exited.finally(() => leased?.[Symbol.dispose]()),
         // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks
         // for that last, and what it had started before lived on (seen): it is in bwrap's group
         kill() {

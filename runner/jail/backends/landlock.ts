@@ -14,8 +14,8 @@ import { must } from '../../../proto/common/must.ts';
 import { removeTree } from '../../common/remove.ts';
 import type { Jail, JailSpec, Mount, Rung } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
-import { giveTo, killGroup, start } from '../spawn.ts';
-import { keptUid, lendUid } from '../uids.ts';
+import { chownTree, killGroup, start } from '../spawn.ts';
+import { callersUid, leaseUid } from '../uids.ts';
 import { LAUNCHER } from './landlock-launcher.ts';
 import { outside } from './none.ts';
 import { PROBE_TIMEOUT_MS, probeJail } from './probe.ts';
@@ -87,20 +87,24 @@ function openLandlock(tools: Tools): Jail {
     hasOwnNetwork: false,
     hasUnixSockets: false,
     launch(spec) {
-      const lent = isRoot ? (spec.uid === undefined ? lendUid() : keptUid(spec.uid)) : undefined;
+      const leased = isRoot
+        ? spec.uid === undefined
+          ? leaseUid()
+          : callersUid(spec.uid)
+        : undefined;
       const tmp = mkdtempSync(join(tools.tmpDir, 'tabern-'));
       const mounts: Mount[] = [{ from: tmp, to: '/tmp', writable: true }, ...spec.mounts];
-      if (lent) {
+      if (leased) {
         const given = spec.uid === undefined ? mounts : mounts.slice(0, 1); // /tmp is new
         const writable = given.filter((mount) => mount.writable === true);
-        for (const { from } of writable) giveTo(lent.uid, from);
+        for (const { from } of writable) chownTree(leased.uid, from);
       }
       const at = outside(mounts);
       const { child, exited } = start({
         argv: [
-          ...limitArgv(tools.prlimit, spec.limits, lent !== undefined),
+          ...limitArgv(tools.prlimit, spec.limits, leased !== undefined),
           ...[tools.perl, '-e', LAUNCHER, '--'],
-          ...rulesOf({ ...spec, mounts }, lent?.uid ?? -1),
+          ...rulesOf({ ...spec, mounts }, leased?.uid ?? -1),
           ...['--', ...spec.argv(at)],
         ],
         // Node does not start with settings of OpenSSL that it may not read
@@ -112,7 +116,7 @@ function openLandlock(tools: Tools): Jail {
       });
       const removed = exited.then(async (exit) => {
         killGroup(child.pid, tools.log); // what the process left behind keeps running otherwise
-        lent?.[Symbol.dispose]();
+        leased?.[Symbol.dispose]();
         await removeTree(tmp).catch((error: unknown) => {
           tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
         });
