@@ -62,7 +62,7 @@ export type RunnerChild = {
    * address is not that of its session server: the connection is unchanged.
    */
   handOver: HandOver;
-  /** Resolves with the exit code of a runner that refuses to start; its messages are on stderr. */
+  /** Resolves with the exit code of a runner that cannot work; its messages are on stderr. */
   refused: Promise<number>;
   /** Metrics of the runner; empty when it has none, or does not answer in time. */
   samples(): Promise<Samples>;
@@ -83,6 +83,7 @@ export function keepRunner(
   const refused = Promise.withResolvers<number>();
   let child: ChildProcess | undefined;
   let sessionServer: string | undefined;
+  let hasWorked = false;
   const tracing = isTracing() ? forTracing(env) : { words: [], env: {} };
 
   /** One runner from its start to its exit. Throws the Exit, unless it has refused to start. */
@@ -96,8 +97,13 @@ export function keepRunner(
       if (isSessionServerOpened(message)) sessionServer = message.address;
     });
     const exit = new Exit(...(await ended(child)));
+    const wasReady = sessionServer !== undefined;
     sessionServer = undefined;
-    if (closing.signal.aborted || !REFUSALS.includes(exit.code ?? 0)) throw exit;
+    // a machine on which a runner has worked may recover, and the API serves until then
+    const mayRecover = hasWorked && !wasReady;
+    hasWorked ||= wasReady;
+    const isRefusal = REFUSALS.includes(exit.code ?? 0);
+    if (closing.signal.aborted || !isRefusal || mayRecover) throw exit;
     refused.resolve(exit.code ?? EXIT.operator);
   };
   const kept = retry(run, {

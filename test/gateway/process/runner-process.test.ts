@@ -50,6 +50,29 @@ test('a runner that refuses is not started again, and its code is told', async (
   }
 });
 
+test('a runner that refuses after an earlier one was ready is started again', async () => {
+  // ready, then dead; refusing; ready
+  const script = `${SAY}
+    const lives = require('node:fs').existsSync(process.argv[1])
+      ? require('node:fs').readFileSync(process.argv[1], 'utf8').length : 0;
+    say('x');
+    if (lives === 1) process.exit(78);
+    process.send({ type: 'session-server', address: '/x' }, () => {
+      if (lives === 0) process.exit(1);
+    });
+    setInterval(() => {}, 1_000);`;
+  await using kept = await keep(script);
+  await kept.said('xxx');
+});
+
+test('a runner that refuses after it was ready itself is not started again', async () => {
+  const script = `${SAY} say('x');
+    process.send({ type: 'session-server', address: '/x' }, () => process.exit(78));`;
+  await using kept = await keep(script);
+  assert.is(await kept.runner.refused, 78);
+  await kept.said('x');
+});
+
 test('close asks the runner to end and waits for it', async () => {
   const script = `${SAY}
     process.on('SIGTERM', () => setTimeout(() => { say('!'); process.exit(0); }, 50));
