@@ -4,6 +4,7 @@
  * memory: a core that has just started hears of its runners within a third of that.
  */
 
+import { LRUCache } from 'lru-cache';
 import type { Log } from '../../proto/common/log.ts';
 import type { HealthCheck, HealthServiceService } from '../../proto/gen/tabern/v1/health.pb.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
@@ -29,14 +30,11 @@ export type Readiness = {
 
 export function openReadiness(options: { now: () => number; leaseMs: number }): Readiness {
   const { now, leaseMs } = options;
-  const known = new Map<string, { at: number; browserFailed: boolean }>();
+  const known = new LRUCache<string, { at: number; browserFailed: boolean }>({ max: RUNNERS_MAX });
   return {
     heard({ runnerId, browserFailed }) {
       const before = known.get(runnerId)?.browserFailed ?? false;
-      known.delete(runnerId); // the newest stands last
       known.set(runnerId, { at: now(), browserFailed: browserFailed ?? before });
-      const [oldest] = known.keys();
-      if (known.size > RUNNERS_MAX && oldest !== undefined) known.delete(oldest);
     },
     runners() {
       const recent = [...known.values()].filter(({ at }) => now() - at <= leaseMs);

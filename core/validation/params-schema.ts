@@ -4,6 +4,7 @@
  * tenant's: at most 64 KiB, no remote references.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { LRUCache } from 'lru-cache';
 import { invalidField } from '../../proto/rpc/errors.ts';
 
 /** Ours: compiled schemas kept; a compilation takes milliseconds. */
@@ -16,14 +17,11 @@ export type CheckParams = (
 
 /** A checker that remembers compiled schemas by version: versions do not change. */
 export function paramsChecker(): CheckParams {
-  const compiled = new Map<string, ValidateFunction>();
+  const compiled = new LRUCache<string, ValidateFunction>({ max: COMPILED_MAX });
   return (version, params) => {
     if (version.paramsSchema === null) return;
     const validate = compiled.get(version.id) ?? compile(JSON.parse(version.paramsSchema));
-    compiled.delete(version.id); // the newest use goes last
     compiled.set(version.id, validate);
-    const [oldest] = compiled.keys();
-    if (compiled.size > COMPILED_MAX && oldest !== undefined) compiled.delete(oldest);
     if (validate(params)) return;
     const [error] = validate.errors ?? [];
     throw invalidField(

@@ -4,6 +4,7 @@
  * 0.1 ms, so reuse matters most.
  */
 import { createSecureContext, getCACertificates } from 'node:tls';
+import { LRUCache } from 'lru-cache';
 import { buildConnector, Pool } from 'undici';
 import type { Guard } from './ssrf-guard.ts';
 
@@ -50,7 +51,13 @@ export function openPools(guard: Guard, ca?: string): Pools {
     ca: ca === undefined ? getCACertificates('default') : [...getCACertificates('default'), ca],
   });
   const connect = guardedConnector(guard, secureContext);
-  const pools = new Map<string, Connections>();
+  const pools = new LRUCache<string, Connections>({
+    max: POOLS_MAX,
+    dispose({ pool }, _name, reason) {
+      // Closes when the last attempt through it has ended.
+      if (reason === 'evict') void pool.close().catch(() => undefined);
+    },
+  });
 
   function open(endpoint: string): Connections {
     guard.checkUrl(endpoint);
@@ -73,14 +80,7 @@ export function openPools(guard: Guard, ca?: string): Pools {
     of(webhookId, endpoint) {
       const name = `${webhookId} ${endpoint}`;
       const connections = pools.get(name) ?? open(endpoint);
-      pools.delete(name);
       pools.set(name, connections);
-      const [oldest] = pools;
-      if (pools.size > POOLS_MAX && oldest) {
-        pools.delete(oldest[0]);
-        // Closes when the last attempt through it has ended.
-        void oldest[1].pool.close().catch(() => undefined);
-      }
       return connections;
     },
     async [Symbol.asyncDispose]() {

@@ -4,6 +4,7 @@
  * thread and fails, and the next question starts another one.
  */
 import { Worker } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
 import { limitCpu } from '../../../proto/common/cpu-clock.ts';
 import { patternProblem } from '../../../proto/network/patterns.ts';
 import { type Pattern, PatternTimeout } from './routes.ts';
@@ -45,14 +46,11 @@ export function openPatterns({ questionMaxMs = QUESTION_MAX_MS } = {}): Patterns
 
 /** Keeps the verdicts on the hosts that were asked for last. */
 function remembering(ask: (host: string) => Promise<boolean>): Pattern {
-  const verdicts = new Map<string, boolean>();
+  const verdicts = new LRUCache<string, boolean>({ max: VERDICTS_MAX });
   return {
     async find(host) {
       const verdict = verdicts.get(host) ?? (await ask(host));
-      verdicts.delete(host); // the newest use goes last
       verdicts.set(host, verdict);
-      const [oldest] = verdicts.keys();
-      if (verdicts.size > VERDICTS_MAX && oldest !== undefined) verdicts.delete(oldest);
       return verdict;
     },
   };
