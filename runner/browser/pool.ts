@@ -1,7 +1,7 @@
 /**
- * Chromes for sessions, one each and used once, at most `max` taken. Those that start like any
- * other come out of their engine's stock (spares.ts). What is fixed when Chrome starts, such as its
- * profile, makes one of its own.
+ * Chromes for sessions, one each and used once, at most `max` taken. A Chrome with default options
+ * is a spare of its engine (spares.ts). A Chrome with options of its own, such as a profile, is
+ * started for its session.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { openSemaphore } from '../../proto/sharing/semaphore.ts';
@@ -9,10 +9,10 @@ import { openPages } from './cdp/pages.ts';
 import type { LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import type { Chrome } from './launch.ts';
-import { Stock } from './spares.ts';
+import { Spares } from './spares.ts';
 
 export type TakeOptions = {
-  /** Absent: the first of the stocks. */
+  /** Absent: the engine of the first spares. */
   engine?: Engine['kind'];
   /** A user-data directory of the caller's. */
   profileDir?: string;
@@ -27,7 +27,7 @@ export type ChromePool = {
    * Waits while `max` are taken. Throws when Chrome does not start, or with the signal's reason.
    */
   take(options: TakeOptions, signal: AbortSignal): Promise<Chrome>;
-  /** How many are with somebody, and how many are up in all. */
+  /** How many are taken, and how many are running in all. */
   counts(): { taken: number; up: number };
   /** Ends every Chrome, taken or spare; settles when all are gone. */
   close(): Promise<void>;
@@ -35,14 +35,14 @@ export type ChromePool = {
 
 export type PoolOptions = {
   launch: (options: TakeOptions) => Promise<Chrome>;
-  /** Warm Chromes kept of each engine, beside those that are taken; one entry at least. */
-  stocks: readonly { engine: Engine['kind']; spares: number }[];
+  /** Started Chromes kept per engine, beside the taken ones; at least one entry. */
+  spares: readonly { engine: Engine['kind']; count: number }[];
   /** Chromes taken at once. */
   max: number;
   log: Log;
 };
 
-export function openChromePool({ launch, stocks, max, log }: PoolOptions): ChromePool {
+export function openChromePool({ launch, spares, max, log }: PoolOptions): ChromePool {
   const semaphore = openSemaphore({ max });
   const alive = new Set<Chrome>();
   const starting = new Set<Promise<unknown>>();
@@ -70,21 +70,21 @@ export function openChromePool({ launch, stocks, max, log }: PoolOptions): Chrom
       starting.delete(settled);
     }
   };
-  const stocked = stocks.map(({ engine, spares }) => {
-    const options = { start: () => start({ engine }), spares, log, closing: closing.signal };
-    return [engine, new Stock(options)] as const;
+  const opened = spares.map(({ engine, count }) => {
+    const options = { start: () => start({ engine }), count, log, closing: closing.signal };
+    return [engine, new Spares(options)] as const;
   });
-  const stockOf = (options: TakeOptions): Stock | undefined => {
-    const { engine = stocks[0]?.engine, ...own } = options;
-    const isLikeAnyOther = Object.values(own).every((value) => value === undefined);
-    return isLikeAnyOther ? stocked.find(([kind]) => kind === engine)?.[1] : undefined;
+  const sparesOf = (options: TakeOptions): Spares | undefined => {
+    const { engine = spares[0]?.engine, ...own } = options;
+    const isDefault = Object.values(own).every((value) => value === undefined);
+    return isDefault ? opened.find(([kind]) => kind === engine)?.[1] : undefined;
   };
   return {
     async take(options, signal) {
       const either = AbortSignal.any([signal, closing.signal]);
       const permit = await semaphore.acquire(either);
       try {
-        const chrome = await (stockOf(options)?.next(either) ?? start(options));
+        const chrome = await (sparesOf(options)?.next(either) ?? start(options));
         if (either.aborted) {
           await chrome.close();
           throw either.reason;

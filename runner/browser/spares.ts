@@ -1,8 +1,8 @@
 /**
- * Chromes with fresh profiles: spares that wait for a session, and sessions that wait for one. A
- * session waits for no start, or for the rest of one that is under way: whichever Chrome is up
- * first goes to who has waited longest. A dead spare is replaced; a start that fails is told to a
- * session only when none is left under way for it, and spares rest for a while, longer each time.
+ * Spare Chromes with fresh profiles, and the sessions that wait for one. A session takes a spare,
+ * or waits for a start: the next Chrome that is ready is given to the session that has waited
+ * longest. A dead spare is replaced. A failed start is reported to a session only if no other start
+ * is in progress for it; then spares are not refilled for a while, longer after each failure.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
@@ -16,29 +16,29 @@ const REFILL_AFTER_MS = 150;
 const REST_MIN_MS = 1_000;
 const REST_MAX_MS = 30_000;
 
-export type StockOptions = {
+export type SparesOptions = {
   start(): Promise<Chrome>;
-  /** Kept waiting. */
-  spares: number;
+  /** How many spares are kept. */
+  count: number;
   log: Log;
-  /** Aborts when nothing more shall be started. */
+  /** Aborts when no more Chromes are started. */
   closing: AbortSignal;
 };
 
-export class Stock {
-  readonly #options: StockOptions;
+export class Spares {
+  readonly #options: SparesOptions;
   readonly #warm: Chrome[] = [];
   readonly #takers: PromiseWithResolvers<Chrome>[] = [];
   #underWay = 0;
   #restMs = REST_MIN_MS;
   #isResting = false;
 
-  constructor(options: StockOptions) {
+  constructor(options: SparesOptions) {
     this.#options = options;
     this.#fill();
   }
 
-  /** The next Chrome, or the signal's reason, or why it did not start. */
+  /** The next Chrome. Rejects with the signal's reason, or with the error of its start. */
   async next(signal: AbortSignal): Promise<Chrome> {
     const spare = this.#warm.shift();
     const taker = Promise.withResolvers<Chrome>();
@@ -59,7 +59,7 @@ export class Stock {
   }
 
   #fill(): void {
-    const { closing, spares } = this.#options;
+    const { closing, count: spares } = this.#options;
     const missing = this.#isResting ? 0 : spares - this.#warm.length;
     const wanted = this.#takers.length + Math.max(0, missing);
     while (!closing.aborted && this.#underWay < wanted) void this.#startOne();
@@ -82,13 +82,13 @@ export class Stock {
   #offer(chrome: Chrome): void {
     const taker = this.#takers.shift();
     if (taker) taker.resolve(chrome);
-    else if (this.#warm.length < this.#options.spares) this.#keep(chrome);
-    else void chrome.close(); // who waited for it has given up
+    else if (this.#warm.length < this.#options.count) this.#keep(chrome);
+    else void chrome.close(); // its session has given up
   }
 
   #keep(chrome: Chrome): void {
     this.#warm.push(chrome);
-    // not its exit, which settles when its directory is gone: a dead one would be handed out
+    // not `exited`, which settles when its directory is removed: a dead Chrome could be taken
     void chrome.pipe.closed.then(() => {
       const index = this.#warm.indexOf(chrome);
       if (index >= 0) this.#warm.splice(index, 1);

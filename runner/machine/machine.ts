@@ -106,7 +106,7 @@ export async function openMachine(options: {
   await probe(launches.launch, log);
   const chromes = openChromePool({
     launch: launches.launch,
-    stocks: stocksOf(engines, config),
+    spares: sparesOf(engines, config),
     max: config.invocationsMax + config.sessionsMax,
     log,
   });
@@ -139,14 +139,14 @@ export async function openMachine(options: {
 }
 
 /** Invocations' first. One engine for both keeps the spares of both. */
-function stocksOf({ invocations, sessions }: Engines, config: Config) {
+function sparesOf({ invocations, sessions }: Engines, config: Config) {
   const { chromeSpares, sessionSpares } = config;
   if (invocations === sessions) {
-    return [{ engine: invocations.kind, spares: chromeSpares + sessionSpares }];
+    return [{ engine: invocations.kind, count: chromeSpares + sessionSpares }];
   }
   return [
-    { engine: invocations.kind, spares: chromeSpares },
-    { engine: sessions.kind, spares: sessionSpares },
+    { engine: invocations.kind, count: chromeSpares },
+    { engine: sessions.kind, count: sessionSpares },
   ];
 }
 

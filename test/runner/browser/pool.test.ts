@@ -59,8 +59,8 @@ pool('a spare that does not answer is ended, and another takes its place', async
     () => false,
     (number) => number > 0,
   );
-  const stocks = [{ engine: 'headless-shell', spares: 1 } as const];
-  const chromes = openChromePool({ launch, stocks, max: 1, log });
+  const spares = [{ engine: 'headless-shell', count: 1 } as const];
+  const chromes = openChromePool({ launch, spares, max: 1, log });
   await until(() => made.length === 2, 'another spare');
   assert.ok(made[0]?.isGone);
   assert.is((await chromes.take({}, never)).id, '1');
@@ -72,7 +72,7 @@ pool('a spare is ready, used once, and replaced', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({
     launch,
-    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    spares: [{ engine: 'headless-shell', count: 1 }],
     max: 2,
     log,
   });
@@ -90,7 +90,7 @@ pool('a session with a profile gets a Chrome of its own', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({
     launch,
-    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    spares: [{ engine: 'headless-shell', count: 1 }],
     max: 2,
     log,
   });
@@ -105,7 +105,7 @@ pool('when all are taken, the next waits for an end, or for its signal', async (
   const { launch } = factory();
   const chromes = openChromePool({
     launch,
-    stocks: [{ engine: 'headless-shell', spares: 0 }],
+    spares: [{ engine: 'headless-shell', count: 0 }],
     max: 1,
     log,
   });
@@ -124,7 +124,7 @@ pool('a dead spare is replaced', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({
     launch,
-    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    spares: [{ engine: 'headless-shell', count: 1 }],
     max: 1,
     log,
   });
@@ -145,7 +145,7 @@ pool('a failed start frees its slot and is not repeated at once', async () => {
   });
   const chromes = openChromePool({
     launch,
-    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    spares: [{ engine: 'headless-shell', count: 1 }],
     max: 1,
     log,
   });
@@ -165,7 +165,7 @@ pool('whichever Chrome is up first goes to who has waited longest', async () => 
   };
   const chromes = openChromePool({
     launch: gated,
-    stocks: [{ engine: 'headless-shell', spares: 1 }],
+    spares: [{ engine: 'headless-shell', count: 1 }],
     max: 3,
     log,
   });
@@ -193,7 +193,7 @@ pool('a closed pool hands out nothing', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({
     launch,
-    stocks: [{ engine: 'headless-shell', spares: 0 }],
+    spares: [{ engine: 'headless-shell', count: 0 }],
     max: 1,
     log,
   });
@@ -210,9 +210,9 @@ pool('each engine has its own spares, and what is fixed at the start makes one a
       wanted.push(options);
       return launch(options);
     },
-    stocks: [
-      { engine: 'headless-shell', spares: 1 },
-      { engine: 'chromium', spares: 1 },
+    spares: [
+      { engine: 'headless-shell', count: 1 },
+      { engine: 'chromium', count: 1 },
     ],
     max: 9,
     log,
