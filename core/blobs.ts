@@ -1,8 +1,8 @@
 /**
- * Blobs: bytes too large for a message, as streams. A project writes the archives it publishes and
- * reads its own; a runner writes the bundle that its lease makes, or the context that it saves, and
- * reads what its work needs; a gateway moves what a signed URL allows. The row comes after the
- * file, never before.
+ * Blobs: bytes too large for a message, as streams. A project writes archives and reads its own
+ * blobs; a runner writes bundles, contexts and files of its leases, and reads the blobs of its
+ * work; a gateway transfers the blob of a signed URL. The row is written after the file, never
+ * before.
  */
 
 import {
@@ -41,7 +41,7 @@ const MAX_BYTES: Record<BlobKind, number> = {
   EXTENSION: EXTENSION_MAX_BYTES,
   RECORDING: 64 << 20,
 };
-/** Which work makes what. */
+/** Kinds of work, and the blobs that each may write. */
 const MAKERS: Partial<Record<BlobKind, readonly WorkKind[]>> = {
   BUNDLE: ['build'],
   CONTEXT: ['invocation', 'session'],
@@ -74,9 +74,9 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       const header = first?.part?.$case === 'header' ? first.part.value : undefined;
       if (!header) throw invalidField('header', 'must come first.');
       const { kind, projectId, contextId } = await ownerOf(options, header, who);
-      // what runs may bring what it has made to its end
+      // running work may store its results
       if (who.kind !== 'runner') options.disk.checkRoom();
-      // a session's save is not refused: nobody would bring it again
+      // a session's save is not refused, because it would be lost
       using _ = who.kind === 'gateway' ? uploads.begin(projectId) : undefined;
       const replaced = await replacedBytes(store, { projectId, contextId });
       using arrival = await quotas.arrive(projectId, kind, replaced);
@@ -84,14 +84,14 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       const bytes = counted(chunks(parts, call), arrival);
       const written = await files.write(id, bytes, MAX_BYTES[kind]);
       if (call.signal.aborted) {
-        // HTTP/2 closes a cancelled stream's data in order before it says that it was cancelled.
+        // HTTP/2 delivers the data of a cancelled stream before the cancellation.
         await files.remove(id);
         throw call.signal.reason;
       }
       try {
         await arrival.store({ id, projectId, kind, ...written, createdAt: now() });
       } catch (error) {
-        // An outcome that is unknown may be a row: its file stays.
+        // The row may exist when the outcome is unknown: its file stays.
         if (asFault(error).reason === 'QUOTA_EXCEEDED') await files.remove(id);
         throw error;
       }
@@ -113,7 +113,7 @@ export function blobService(options: Options): Service<typeof BlobServiceService
   };
 }
 
-/** `contextId`: whose content it replaces. */
+/** `contextId`: the context whose content it replaces. */
 type Owner = { kind: BlobKind; projectId: string; contextId?: string | undefined };
 
 type Header = {
@@ -123,8 +123,8 @@ type Header = {
 };
 
 /**
- * Whose blob it becomes: the project of the key, of the work that the runner holds, or of the
- * context that the URL was signed for.
+ * The owner of the blob: the project of the key, of the runner's work, or of the context in the
+ * signed URL.
  */
 async function ownerOf(
   options: Options,
@@ -161,7 +161,7 @@ async function ownerOf(
   }
 }
 
-/** Which context the session of that lease is to save. */
+/** The context that the session of that lease saves. */
 async function savedContext(
   { store }: Pick<Options, 'store'>,
   { kind, id, projectId }: { kind: string; id: string; projectId: string },
@@ -171,7 +171,7 @@ async function savedContext(
   return session?.contextId ?? undefined;
 }
 
-/** A context's content goes when the new one is committed. */
+/** The old content of a context is removed when the new one is committed. */
 async function replacedBytes(
   store: Store,
   { projectId, contextId }: Pick<Owner, 'projectId' | 'contextId'>,
@@ -190,7 +190,7 @@ async function lateProject(
   return await store.findRecordingLease({ leaseId, endedAfter: now() - LATE_MS });
 }
 
-/** The context that the signed URL is for. A deleted one is not found. */
+/** The context of the signed URL. A deleted one is not found. */
 async function linkedContext(
   { store, links }: Options,
   method: LinkMethod,
@@ -219,19 +219,18 @@ async function* counted(parts: AsyncIterable<Uint8Array>, arrival: Arrival) {
 }
 
 /**
- * The bytes after the header. A stream that its writer cut short must not look like one that ended,
- * nor hang.
+ * The bytes after the header. A stream that its writer aborted must neither look complete nor hang.
  */
 async function* chunks(parts: AsyncIterator<WriteBlobRequest>, { signal }: Call) {
   const { promise: left, reject } = Promise.withResolvers<never>();
   const leave = () => reject(signal.reason);
-  left.catch(() => {}); // the call may end before anybody waits
+  left.catch(() => {}); // the call may end before the promise is awaited
   signal.addEventListener('abort', leave, { once: true });
   try {
     for (;;) {
       if (signal.aborted) throw signal.reason;
-      // grpc-js neither ends nor breaks the stream of a cancelled call: waiting for it alone would
-      // never end.
+      // grpc-js neither ends nor destroys the stream of a cancelled call: waiting for it alone
+      // would hang.
       const { value, done } = await Promise.race([parts.next(), left]);
       if (signal.aborted) throw signal.reason;
       if (done) return;

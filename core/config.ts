@@ -1,6 +1,6 @@
 /**
- * Core's settings, as core uses them. Read once, refused with a sentence when wrong, printed at
- * start without secrets.
+ * Core's settings. Read once, refused with a sentence when invalid, printed at start without
+ * secrets.
  */
 import { ConfigError, type Env, text } from '../proto/common/env.ts';
 import { readSettings } from '../proto/common/settings/read.ts';
@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 
 export type CoreConfig = ReturnType<typeof readCoreConfig>;
 
-/** Throws ConfigError for a value that cannot be used. */
+/** Throws ConfigError for an invalid value. */
 export function readCoreConfig(env: Env) {
   const { data, contextsMax, contextMib, downloadMib, recordingMib, ...others } = readSettings(
     env,
@@ -31,9 +31,9 @@ export function readCoreConfig(env: Env) {
   return {
     ...rest,
     dataDir: data,
-    /** What a project may store, unless its operator says otherwise. */
+    /** Default quotas of a project. */
     quotas,
-    /** Addresses that webhooks may name beside the public ones. */
+    /** Addresses that webhooks may use in addition to public ones. */
     webhookAllowCidrs: webhookAllowCidrs ?? [],
     webhookRule,
     webhookRatePerS: webhookRate,
@@ -41,12 +41,12 @@ export function readCoreConfig(env: Env) {
   };
 }
 
-/** The configuration as it may be printed. */
+/** The configuration without secrets. */
 export function printable(config: CoreConfig): Record<string, unknown> {
   return { ...config, apiKey: config.apiKey === undefined ? undefined : '(set)' };
 }
 
-/** TABERN_CRASH_AT, `name:n`: fault tests only. */
+/** TABERN_CRASH_AT, `name:n`: for fault tests only. */
 function crashAt(env: Env): string | undefined {
   const point = text(env, 'TABERN_CRASH_AT');
   if (point === undefined) return undefined;

@@ -1,8 +1,8 @@
 /**
- * Who calls: a project by its API key (in `x-svc-api-key`, or as a Bearer), the runner or the
- * gateway by its token. Keys are stored and found as the SHA-256 of their whole text (32 random
- * bytes need no slow hash); tokens are two files beside the database. A key reads svc_<8: public
- * id>_<43: 32 random bytes, base64url><6: checksum of what stands before it>.
+ * Authentication: a project by its API key (in `x-svc-api-key`, or as a Bearer token), the runner
+ * or the gateway by its token. Keys are stored and looked up by the SHA-256 of their text (32
+ * random bytes need no slow hash); tokens are two files next to the database. A key is svc_<8:
+ * public id>_<43: 32 random bytes, base64url><6: checksum of the text before it>.
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../../proto/rpc/errors.ts';
@@ -18,21 +18,21 @@ type ProjectKey = { projectId: string; keyId: string };
 
 export type Tokens = { runner: string; gateway: string; operator: string };
 
-/** A key that was revoked: the next use of it is refused. By its public part. */
+/** Forgets a revoked key, by its public part: its next use is refused. */
 export type ForgetKey = (keyId: string) => void;
 
 export type Authenticate = (metadata: Readonly<Record<string, string>>) => Promise<Caller>;
 
-/** Of a key that another process may have revoked. Source: proto/spec/rest.md 6. */
+/** Cache time of a key that another process may have revoked. Source: proto/spec/rest.md 6. */
 const KEY_CACHE_MS = 1_000;
-/** Ours: far more keys than one installation uses within a second. */
+/** Ours: far more keys than one installation uses per second. */
 const KEY_CACHE_MAX = 1_000;
 
-/** Last use is kept to the minute. */
+/** The last use is stored to the minute. */
 const MINUTE_MS = 60_000;
 const PUBLIC_ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-/** What names a key; 8 characters. */
+/** Length of the public part; 8 characters. */
 export function newPublicId(): string {
   return Array.from({ length: 8 }, () => PUBLIC_ID_ALPHABET[randomInt(36)]).join('');
 }
@@ -43,12 +43,12 @@ export function newApiKey(): { key: string; publicId: string } {
   return { key: body + checksum(body), publicId };
 }
 
-/** What names it, of a key of ours. */
+/** The public part of a valid key. */
 export function publicIdOf(key: string): string {
   return key.split('_')[1] ?? '';
 }
 
-/** Lets a scanner tell a key from text that looks like one. */
+/** The checksum, by which scanners distinguish keys from similar text. */
 export function checksum(body: string): string {
   return createHash('sha256').update(body).digest('base64url').slice(0, 6);
 }
@@ -57,12 +57,12 @@ export function hashOf(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-/** Tells callers by their metadata. Throws API_KEY_MISSING or API_KEY_INVALID. */
+/** Authenticates callers by their metadata. Throws API_KEY_MISSING or API_KEY_INVALID. */
 export function authenticator(options: {
   store: Pick<Store, 'findApiKey' | 'useApiKey'>;
   tokens: Tokens;
   now: () => number;
-  /** Of the cache: no clock that can be set. */
+  /** Clock of the cache: monotonic. */
   steady: () => number;
   onFirstUse?: (keyId: string) => void;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
@@ -87,7 +87,7 @@ export function authenticator(options: {
     return { projectId, keyId };
   }
 
-  /** Nobody waits for it: when it fails, the next use says it again. */
+  /** Not awaited: after a failure, the next use stores it again. */
   function writeDownUse(id: string, lastUsedAt: number | null): void {
     const at = now();
     if (lastUsedAt !== null && at - lastUsedAt < MINUTE_MS) return;

@@ -1,17 +1,15 @@
 /**
- * Calls of all projects that are under way, waits included, in shares by project: one project's
- * flood leaves the store's queue, and the memory of what waits, to another.
+ * Calls in progress, waiting ones included, in shares by project: a flood of one project leaves the
+ * store's queue, and the memory of waiting calls, to others.
  */
 import { Fault } from '../../proto/rpc/errors.ts';
 import { openShares } from '../../proto/sharing/shares.ts';
 import type { Caller } from './authentication.ts';
 
-/**
- * Ours: as many operations as may wait for the store (core/store/thread.ts); one project has half.
- */
+/** Ours: the queue length of the store (core/store/thread.ts); one project may use half. */
 const CALLS_MAX = 4_096;
 
-/** A place until it is disposed of. Throws CONCURRENCY_LIMIT past the project's share. */
+/** A slot, held until disposed. Throws CONCURRENCY_LIMIT beyond the project's share. */
 export type EnterCall = (caller: Caller) => Disposable;
 
 export function callShares(): EnterCall {

@@ -40,7 +40,7 @@ export function healthHandlers(): {
   };
 }
 
-/** The empty name stands for the whole server. */
+/** The empty name means the whole server. */
 function isKnown(service: string): boolean {
   if (service === '') return true;
   const prefix = `/${service}/`;

@@ -1,7 +1,4 @@
-/**
- * grpc.reflection.v1, from the descriptor image that `npm run prepare` makes beside the generated
- * code.
- */
+/** grpc.reflection.v1, from the descriptor image that `npm run prepare` generates. */
 import { readFileSync } from 'node:fs';
 import {
   createFileRegistry,
@@ -28,7 +25,7 @@ const IMAGE = new URL('../../proto/gen/image.binpb', import.meta.url);
 type Response = NonNullable<ServerReflectionResponse['messageResponse']>;
 
 export function reflectionHandlers(): Handlers<typeof ServerReflectionService> {
-  // Read at the first question: most servers are never asked.
+  // Read at the first request: most servers never receive one.
   let registry: FileRegistry | undefined;
   return {
     async *serverReflectionInfo(requests) {
@@ -82,7 +79,7 @@ function fileOfSymbol(registry: FileRegistry, symbol: string): DescFile | undefi
   const [scope, name] = [symbol.slice(0, dot), symbol.slice(dot + 1)];
   const parent = registry.get(scope);
   if (parent && membersOf(parent).includes(name)) return parent.file;
-  // An enum's values are named in the scope that the enum stands in.
+  // Enum values are named in the scope that contains the enum.
   const enums = [...registry].filter((desc) => desc.kind === 'enum');
   return enums.find(({ typeName, values }) => {
     const isInScope = typeName.slice(0, typeName.lastIndexOf('.')) === scope;
@@ -108,7 +105,7 @@ function extensionsOf(registry: FileRegistry, type: string) {
     .filter(({ extendee }) => extendee.typeName === type);
 }
 
-/** The file and all it imports, each once: a client needs them together. */
+/** The file and all of its imports, each once: a client needs them together. */
 function withImports(file: DescFile | undefined, asked: string): Response {
   if (!file) return notFound(asked);
   const files = new Set<DescFile>();

@@ -1,7 +1,7 @@
 /**
  * The gRPC server: unix:<data>/core.sock, mode 0600, for the runner and callers on this machine.
- * With the standard health and reflection services, so that grpcurl and probes need no files of
- * ours.
+ * Includes the standard health and reflection services, so that grpcurl and probes need no .proto
+ * files.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
@@ -15,20 +15,18 @@ import { type AllHandlers, mountAll } from '../../proto/rpc/services.ts';
 import { healthHandlers } from './grpc-health.ts';
 import { reflectionHandlers } from './grpc-reflection.ts';
 
-/**
- * Long polls and uploads in flight at close get this long. Ours: a drain as a whole may take 30 s.
- */
+/** Deadline of long polls and uploads in flight at close. Ours: a whole drain may take 30 s. */
 const DRAIN_MS = 5_000;
 
 export type CoreServer = {
-  /** As grpc-js spells it. */
+  /** In grpc-js's syntax. */
   address: string;
   close(): Promise<void>;
 };
 
 /**
- * Listens on the socket file; one that a dead process left behind is replaced (the store's lock
- * says that it is dead).
+ * Listens on the socket file; replaces the file of a dead process (the store's lock proves that it
+ * is dead).
  */
 export async function listen(
   socketPath: string,
@@ -49,7 +47,7 @@ export async function listen(
   }
   rmSync(socketPath, { force: true });
   const address = `unix:${socketPath}`;
-  // Safe in the moment before chmod: the directory is 0700.
+  // Safe before the chmod: the directory is 0700.
   await new Promise<void>((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error) =>
       error ? reject(error) : resolve(),

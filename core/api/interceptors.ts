@@ -1,8 +1,7 @@
 /**
- * One RPC's way into a service: who calls, may they, the handler, one log line. A service is
- * written as handlers `(request, caller)`; here it becomes what proto/rpc/local.ts serves, locally
- * and
- * over gRPC alike.
+ * Interceptors of an RPC: authentication, authorization, the handler, one log line. Services are
+ * written as handlers `(request, caller)` and converted here to services of proto/rpc/local.ts, for
+ * local calls and gRPC.
  */
 
 import type { Log } from '../../proto/common/log.ts';
@@ -12,17 +11,17 @@ import type { Call, Definition, Handlers } from '../../proto/rpc/local.ts';
 import type { Authenticate, Caller } from './authentication.ts';
 import type { EnterCall } from './call-shares.ts';
 
-/** A project, by its key; `keyId` is the key's public part. */
+/** A project, by its API key; `keyId` is the key's public part. */
 export type ProjectCaller = { projectId: string; keyId?: string; call: Call };
-/** One of our own processes, by its token. */
+/** One of the other roles, by its token. */
 export type MachineCaller = { call: Call };
 
-/** A service as it is written. */
+/** Handlers of a service. */
 export type Service<D extends Definition, C> = {
   [K in keyof D]: (request: Parameters<Handlers<D>[K]>[0], caller: C) => ReturnType<Handlers<D>[K]>;
 };
 
-/** Turns who calls into what the service needs, or refuses. */
+/** Converts a caller to the type that the service needs, or refuses it. */
 export type Admit<C> = (caller: Caller, call: Call) => C;
 
 export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
@@ -51,9 +50,9 @@ export const onlyOperators: Admit<MachineCaller> = (caller, call) => {
 type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | AsyncIterable<unknown>;
 
 /**
- * Makes a service into what proto/rpc/local.ts serves: the caller is told and admitted before the
- * handler
- * sees the request, and holds a place until it ends. `entered` may refuse once the caller is known.
+ * Converts handlers to a service of proto/rpc/local.ts: the caller is authenticated and authorized
+ * before the handler runs, and holds a slot until it ends. `entered` may refuse an authenticated
+ * caller.
  */
 export function guarded<D extends Definition, C>(
   definition: D,
@@ -88,8 +87,8 @@ export function guarded<D extends Definition, C>(
 }
 
 /**
- * One debug line per call that was answered or failed. What is our own fault is logged again,
- * whole, where it stops.
+ * One debug line per call that was answered or failed. Internal errors are also logged in full,
+ * once.
  */
 export function logged<D extends Definition>(
   definition: D,
@@ -119,7 +118,7 @@ export function logged<D extends Definition>(
   });
 }
 
-/** What is asked for in a span goes on below that span. */
+/** Store operations of a call are children of its span. */
 function below(call: Call, { traceparent }: Scope): Call {
   if (traceparent === undefined || traceparent === call.metadata['traceparent']) return call;
   return { ...call, metadata: { ...call.metadata, traceparent } };

@@ -1,6 +1,6 @@
 /**
- * Long polls: a call looks at the state, and again whenever a topic of the store wakes, until there
- * is an answer or the time is over. Every service that waits for a change of state does so here.
+ * Long polls: a call reads the state, and again whenever a topic of the store changes, until there
+ * is an answer or the wait is over. All services that wait for a change use it.
  */
 import { pause } from '../../proto/common/pause.ts';
 import type { Call } from '../../proto/rpc/local.ts';
@@ -9,20 +9,20 @@ import type { Store } from '../store/types.ts';
 
 /** In milliseconds. Source: runners.proto. */
 const WAIT_MAX_MS = 25_000;
-/** In milliseconds: an answer leaves before the call's deadline would end the call. */
+/** In milliseconds: the answer is sent before the deadline of the call. */
 const ANSWER_MARGIN_MS = 500;
 
 export type PollOptions<T> = {
   /** By performance.now(): see waitUntil. */
   until: number;
   isDone: (found: T) => boolean;
-  /** Aborts when core closes or the caller leaves: nothing is looked for any more. */
+  /** Aborts when core closes or the caller disconnects: reading stops. */
   signal: AbortSignal;
-  /** The milliseconds after which `look` runs again even if nothing woke. */
+  /** Milliseconds after which `look` runs again without a change. */
   againMs?: (found: T) => number;
 };
 
-/** When a call's wait is over, by performance.now(): as asked, and in time for an answer. */
+/** End of a call's wait, by performance.now(): as requested, and before the deadline. */
 export function waitUntil(
   { deadline }: Pick<Call, 'deadline'>,
   waitMs: number,
@@ -32,7 +32,7 @@ export function waitUntil(
   return at + Math.min(waitMs, maxMs, Math.max(0, deadline - at - ANSWER_MARGIN_MS));
 }
 
-/** The last that `look` found: it is done, or the time is over, or the signal aborted. */
+/** The last result of `look`: it is final, the wait is over, or the signal aborted. */
 export async function longPoll<T>(
   store: Pick<Store, 'onWake'>,
   topic: Topic,
@@ -40,7 +40,7 @@ export async function longPoll<T>(
   { until, isDone, signal, againMs }: PollOptions<T>,
 ): Promise<T> {
   for (;;) {
-    // Listening begins before looking: a change in between is not missed.
+    // Subscribes before reading, so that no change in between is missed.
     using wake = listen(store, topic, signal);
     const found = await look();
     const leftMs = until - performance.now();
@@ -51,7 +51,7 @@ export async function longPoll<T>(
   }
 }
 
-/** A signal that aborts when the topic wakes, or with the other signal. */
+/** A signal that aborts when the topic changes, or with the other signal. */
 function listen(
   store: Pick<Store, 'onWake'>,
   topic: Topic,

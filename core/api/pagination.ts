@@ -1,6 +1,7 @@
 /**
- * Lists by cursor: newest first, the cursor is the last id of the page before. Ids are UUID v7, so
- * pages never overlap. And lists by offset, where the interface has them (proto/spec/rest.md 2).
+ * Pagination by cursor: newest first; the cursor is the last id of the previous page. Ids are UUID
+ * v7, so pages never overlap. Also pagination by offset, where the interface has it
+ * (proto/spec/rest.md 2).
  */
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { isId } from '../common/ids.ts';
@@ -13,9 +14,8 @@ type Wanted = { limit?: number | undefined; cursor?: string | undefined };
 type Page<T> = { data: T[]; limit: number; nextCursor: string | null };
 
 /**
- * The page that was asked for. `read` gets one row more than the page holds, which tells whether it
- * is the last.
- * Throws INVALID_FIELD and INVALID_CURSOR.
+ * The requested page. `read` fetches one row more than the page contains, which shows whether it is
+ * the last. Throws INVALID_FIELD and INVALID_CURSOR.
  */
 export async function readPage<R extends { id: string }, T>(
   wanted: Wanted,

@@ -1,12 +1,12 @@
 /**
- * UUID v7, lower case: sorted by time, and within one process by the order of making, so that the
- * newest id is the newest row and indexes grow at their end (3.6 times less work than v4,
- * measured on SQLite).
+ * UUID v7, lower case: sorted by time, and within one process by creation order, so that the newest
+ * id is the newest row and indexes grow at their end (3.6 times less work than v4, measured on
+ * SQLite).
  */
 import { randomFillSync } from 'node:crypto';
 import { invalidField } from '../../proto/rpc/errors.ts';
 
-/** Random bytes are fetched in bulk: one fetch per id would cost ten times the id. */
+/** Random bytes are fetched in batches: one fetch per id would cost ten times as much. */
 const pool = new Uint8Array(8 * 1024);
 let used = pool.length;
 /** Milliseconds and the 12-bit counter within them. */
@@ -18,9 +18,9 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 export function newId(nowMs: number = Date.now()): string {
   if (nowMs > lastMs) {
     lastMs = nowMs;
-    counter = ((take(2)[0] ?? 0) & 0x07) << 8; // room for some 2,000 more within this millisecond
+    counter = ((take(2)[0] ?? 0) & 0x07) << 8; // room for about 2,000 more within this millisecond
   } else if (++counter > 0xfff) {
-    lastMs += 1; // the clock stood still or went back: borrow from the future
+    lastMs += 1; // the clock stood still or went back: continue in the future
     counter = 0;
   }
   const time = lastMs.toString(16).padStart(12, '0');
@@ -32,20 +32,20 @@ export function newId(nowMs: number = Date.now()): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
 
-/** No id made at that time or later sorts before it. */
+/** The lowest id of that time: no id created then or later sorts before it. */
 export function idAt(ms: number): string {
   const time = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-`;
 }
 
-/** In milliseconds: ids of a process borrow from the future, and clocks of machines differ. */
+/** In milliseconds: ids of a process may be ahead, and clocks of machines differ. */
 const AHEAD_MIN_MS = 86_400_000;
 
 export type IdRange = { after: string; beforeId: string };
 
 /**
- * Where to look for what was made before that time: below its ids, and where no id can be yet, as
- * the clock was ahead when those were made.
+ * Id ranges that may contain rows created before that time: lower ids, and ids in the future, which
+ * were created while the clock was ahead.
  */
 export function idRanges({
   before,
@@ -56,16 +56,16 @@ export function idRanges({
 }): [old: IdRange, ahead: IdRange] {
   return [
     { after: '', beforeId: idAt(before) },
-    { after: idAt(now + AHEAD_MIN_MS), beforeId: '~' }, // after every UUID, in the order of text
+    { after: idAt(now + AHEAD_MIN_MS), beforeId: '~' }, // after every UUID, in text order
   ];
 }
 
-/** In milliseconds: ids have the machine's time, which differs from core's by seconds. */
+/** In milliseconds: ids use the machine's time, which differs from core's by seconds. */
 const DIFFER_MS = 60_000;
 
 /**
- * For what has a time and an id: it is old when its id says so, too, or cannot know. A clock that
- * was wrong backwards has made times older than what they are of.
+ * Whether something with a time and an id is old: its id must agree, or be from a clock that was
+ * ahead. A clock that was behind has stored times that are too old.
  */
 export function oldIds({ before, at }: { before: number; at: number }) {
   return { before, beforeId: idAt(before + DIFFER_MS), aheadId: idAt(at + AHEAD_MIN_MS) };
@@ -87,7 +87,7 @@ function take(length: number): Uint8Array {
 }
 
 /**
- * The id in its stored spelling; what is no UUID is malformed, not missing. Source:
+ * The id in its stored spelling; text that is not a UUID is malformed, not missing. Source:
  * proto/spec/errors.md 7.
  */
 export function pathId(field: string, text: string): string {

@@ -1,6 +1,6 @@
 /**
- * Work that repeats for as long as core runs. The period is a pause between two runs, so that a
- * slow run is never overtaken. A run that fails is logged, and the next one comes all the same.
+ * Periodic work while core runs. The period is a pause between two runs, so that slow runs never
+ * overlap. A failed run is logged, and the next one follows as usual.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { type Pause, pause as pauseReal } from '../../proto/common/pause.ts';
@@ -15,7 +15,7 @@ type Options = {
   pause?: Pause | undefined;
 };
 
-/** Runs every `ms` until it is disposed of, which waits for the run that is under way. */
+/** Runs every `ms` until disposed. Disposal waits for a run in progress. */
 export function periodically(
   ms: number,
   run: (signal: AbortSignal) => void | Promise<void>,

@@ -1,11 +1,11 @@
 /**
- * How often a project may do something: so many times a period, counted from its first. In memory:
- * a limit of minutes need not outlive a restart.
+ * Rate limits per project: a number of actions per period, counted from the first. In memory:
+ * limits of minutes need not survive a restart.
  */
 import { Fault } from '../../proto/rpc/errors.ts';
 
 export type Rate = {
-  /** Counts one more. Throws RATE_LIMIT when there were enough. */
+  /** Counts one action. Throws RATE_LIMIT beyond the limit. */
   take(projectId: string): void;
 };
 
@@ -17,7 +17,7 @@ export function openRate({ limit, periodMs, what, now }: Options): Rate {
     take(projectId) {
       const at = now();
       const open = periods.get(projectId);
-      // a clock that was set back ends it, too
+      // a clock that was set back ends the period, too
       const isOpen = open && at < open.until && at >= open.until - periodMs;
       const period = isOpen ? open : { until: at + periodMs, count: 0 };
       if (period !== open) forget(periods, at);
@@ -35,7 +35,7 @@ export function openRate({ limit, periodMs, what, now }: Options): Rate {
   };
 }
 
-/** What is over, so that projects of the past take no place. */
+/** Removes ended periods, so that inactive projects use no memory. */
 function forget(periods: Map<string, { until: number }>, at: number): void {
   for (const [projectId, { until }] of periods) if (until <= at) periods.delete(projectId);
 }

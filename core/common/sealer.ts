@@ -1,8 +1,7 @@
 /**
- * Seals secrets for the database: AES-256-GCM under keys/master.key, bound to the row it belongs
- * to. Whoever has the database without the key reads nothing; a sealed value that was moved to
- * another row, or changed, does not open.
- * Layout: version (1 byte, 1) | nonce (12) | tag (16) | ciphertext.
+ * Encryption of secrets in the database: AES-256-GCM under keys/master.key, bound to the row as
+ * associated data. The database alone reveals no secret; a sealed value that was moved to another
+ * row, or changed, does not open. Layout: version (1 byte, 1) | nonce (12) | tag (16) | ciphertext.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,22 +16,22 @@ const HEAD_BYTES = 1 + NONCE_BYTES + TAG_BYTES;
 const KEY_BYTES = 32;
 const CIPHER = 'aes-256-gcm';
 
-/** What the database's sealed check value says under the right key. */
+/** Plaintext of the database's sealed check value. */
 const CHECK_TEXT = Buffer.from('tabern master key');
 const CHECK_DATA = 'master_key_check';
 
 export type Sealer = {
   /** `associatedData` names the row: only the same text opens the value again. */
   seal(plain: Uint8Array, associatedData: string): Buffer;
-  /** Throws DATA_CORRUPT when the value is damaged or belongs elsewhere. */
+  /** Throws DATA_CORRUPT when the value is damaged or of another row. */
   open(sealed: Uint8Array, associatedData: string): Buffer;
-  /** 32 bytes for one purpose, always the same; they tell nothing of the master key. */
+  /** Derives 32 bytes for one purpose, deterministically; they do not reveal the master key. */
   derive(purpose: string): Buffer;
 };
 
 /**
- * Seals under `key`, 32 bytes. A nonce is random: safe for some 2^32 values, and a database holds
- * far fewer.
+ * Encrypts under `key`, 32 bytes. The nonce is random: safe for about 2^32 values, far more than a
+ * database contains.
  */
 export function sealerOf(key: Uint8Array): Sealer {
   return {
@@ -70,9 +69,9 @@ function opened(key: Uint8Array, sealed: Uint8Array, associatedData: string): Bu
 
 /**
  * The sealer of a data directory. `check` is the database's sealed check value, null before the
- * first start: then the key file is made, unless it is there, and the new check value is to be
- * stored. Refuses to start, with one line that says what to do, when the key is missing, damaged or
- * not this database's: a new key would lose every secret in silence.
+ * first start: then the key file is created, unless it exists, and the new check value must be
+ * stored. Throws with a one-line fix when the key is missing, damaged or of another database: a new
+ * key would silently lose every secret.
  */
 export function openSealer(
   path: string,
@@ -112,10 +111,7 @@ function readKey(path: string): Buffer | undefined {
   return key;
 }
 
-/**
- * On disk before anything is sealed with it, whole or not at all; a key that is there already is
- * never replaced.
- */
+/** Synced before it is used, complete or absent; never replaces an existing key. */
 function makeKey(path: string): Buffer {
   const key = randomBytes(KEY_BYTES);
   createFile(path, `${key.toString('base64')}\n`);

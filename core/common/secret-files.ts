@@ -1,12 +1,9 @@
-/**
- * Secrets that live in files of the data directory: made once, mode 0600, on disk before they are
- * used.
- */
+/** Secrets in files of the data directory: created once, mode 0600, synced before use. */
 import { randomBytes } from 'node:crypto';
 import { createFile, readToken } from '../../proto/common/durable.ts';
 import { DataError } from '../../proto/common/env.ts';
 
-/** The token in that file; a new one of 32 random bytes when there is no file. */
+/** Reads the token in that file; creates one of 32 random bytes when the file is missing. */
 export function tokenFile(path: string): string {
   try {
     return readToken(path);

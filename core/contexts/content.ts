@@ -1,7 +1,7 @@
 /**
- * What contexts hold: opened for a session that starts from it, replaced by a session's save or by
- * an upload. The private key that unwraps the content's keys never leaves core. The old content
- * stays until the new one is committed; its file goes after that.
+ * Content of contexts: opened for a session that loads it, replaced by a session's save or by an
+ * upload. The private key that unwraps the content's keys never leaves core. The old content stays
+ * until the new one is committed; its file is removed after that.
  */
 import { createPrivateKey } from 'node:crypto';
 import { readHead, unwrapKeys } from '../../proto/archives/context-format.ts';
@@ -23,7 +23,10 @@ import type { Store } from '../store/types.ts';
 import { privateKeyData } from './key-pool.ts';
 import type { ContextLinks } from './links.ts';
 
-/** Uploads verified at once: each is read twice and unpacked. One of a project. Ours. */
+/**
+ * Concurrent verifications of uploads: each upload is read twice and unpacked. One per project.
+ * Ours.
+ */
 const CHECKS = { max: 2, ofOwner: 1 };
 
 export type ContentOptions = {
@@ -33,7 +36,7 @@ export type ContentOptions = {
   now: () => number;
 };
 
-/** The context of a piece of work, with the keys of its content. */
+/** The context of a work item, with the keys of its content. */
 export async function contextWork(
   options: ContentOptions,
   { persist, ...content }: LeasedContext,
@@ -43,7 +46,7 @@ export async function contextWork(
   return { contextId, persist, blobId: blobId ?? undefined, keys, publicKey };
 }
 
-/** A session's save. Throws LEASE_LOST, or INVALID_FIELD for a blob that is not its to save. */
+/** Stores a session's save. Throws LEASE_LOST, or INVALID_FIELD for a blob that it may not save. */
 export async function saveContext(
   { store, files, now }: ContentOptions,
   { leaseId, blobId }: SaveContextRequest,
@@ -73,7 +76,7 @@ export function contentService(
   const semaphore = openSemaphore(CHECKS);
 
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
-    // The upload began while the URL was good: WriteBlob has looked.
+    // The URL was valid when the upload began: WriteBlob has checked it.
     const named = await links.read('PUT', url, CONTEXT_TRANSFER_TIMEOUT_MS);
     const content = await store.getContextContent(named);
     if (!content) throw notFound('Context', named.id);
@@ -94,7 +97,7 @@ export function contentService(
         await removeAll(files, await replace(url, blobId, caller));
         return {};
       } catch (error) {
-        // Content stays, whatever is said of it here; what was uploaded in vain goes.
+        // Existing content stays after a failure; the failed upload is removed.
         await removeAll(files, await store.dropContextBlobs([blobId]));
         throw asFault(error);
       }
@@ -102,7 +105,7 @@ export function contentService(
   };
 }
 
-/** Throws ARCHIVE_INVALID, in words and time the same whatever does not decrypt. */
+/** Throws ARCHIVE_INVALID, with equal text and timing for every decryption failure. */
 async function checkUpload(
   options: ContentOptions,
   upload: { blobId: string; content: ContextContent; signal: AbortSignal },
@@ -116,7 +119,7 @@ async function checkUpload(
   }
 }
 
-/** The keys that the blob's head wraps for the context: random ones when it wraps none. */
+/** Keys that the blob's head wraps for the context; random ones when there are none. */
 async function keysOf(
   { files, sealer }: ContentOptions,
   blobId: string,
@@ -134,9 +137,9 @@ async function removeAll(files: Pick<BlobFiles, 'remove'>, ids: string[]): Promi
 }
 
 export type Uploads = {
-  /** Dispose of it when its bytes are there. Throws CONCURRENCY_LIMIT while there is another. */
+  /** Dispose when the upload was received. Throws CONCURRENCY_LIMIT during another upload. */
   begin(projectId: string): Disposable;
-  /** One that has its bytes: never refused. */
+  /** For an upload that was received: never refused. */
   prove(projectId: string): Disposable;
 };
 

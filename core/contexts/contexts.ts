@@ -1,6 +1,6 @@
 /**
- * Contexts: stored, encrypted browser user-data directories. active -> deleted, once.
- * A context owns an RSA key pair from the pool for life; the client encrypts with its public half.
+ * Contexts: stored, encrypted browser user-data directories. active -> deleted, once. Each context
+ * has its own RSA key pair, taken from the pool; clients encrypt with its public key.
  * proto/spec/contexts.md 1 to 3.
  */
 
@@ -34,14 +34,14 @@ type Options = {
   now: () => number;
 };
 
-/** What projects call; the rest is content.ts. */
+/** RPCs for projects; content.ts has the others. */
 export type ContextMethods = Omit<typeof ContextServiceService, 'replaceContext'>;
 
 export function contextService(options: Options): Service<ContextMethods, ProjectCaller> {
   const { store, links, files, now } = options;
 
   async function find(id: string, projectId: string): Promise<ContextRow> {
-    // A context id is a plain string in the interface: one that is no UUID is unknown, not
+    // A context id is a plain string in the interface: text that is not a UUID is unknown, not
     // malformed.
     const row = isId(id) ? await store.getContext({ id: id.toLowerCase(), projectId }) : undefined;
     if (!row) throw notFound('Context', id);
@@ -91,7 +91,7 @@ export function contextService(options: Options): Service<ContextMethods, Projec
   };
 }
 
-/** Waits for a key pair when the pool is empty or others wait, within the call's deadline. */
+/** Waits for a key pair when the pool is empty or other calls wait, within the call's deadline. */
 async function createWhenKeyed(
   { store, keys, quotas, now }: Options,
   { projectId, name }: { projectId: string; name: string | null },
@@ -131,8 +131,8 @@ function checkedName(text: string): string {
 }
 
 /**
- * Every white space of Unicode: `trim()` alone leaves U+0085. Character by character: a pattern
- * would be quadratic.
+ * All white space of Unicode: `trim()` omits U+0085. Character by character: a pattern would be
+ * quadratic.
  */
 function trimmed(text: string): string {
   let start = 0;

@@ -1,9 +1,8 @@
 /**
- * The pool of key pairs: keeps some ready in the database, sealed, so that creating a context waits
- * for none.
- * full -> (a pair is taken) -> filling -> full. Filling runs in a thread that lives only as long as
- * it is needed, and pauses after each pair while nobody waits, so that it takes a share of one core
- * and no more. Start does not wait for it.
+ * The pool of key pairs: keeps sealed pairs in the database, so that creating a context need not
+ * wait for one. full -> (a pair is taken) -> filling -> full. A thread fills the pool and ends
+ * afterwards. It pauses after each pair while no call waits, so that it uses only part of one core.
+ * The start does not wait for it.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
@@ -16,31 +15,31 @@ import type { Sealer } from '../common/sealer.ts';
 import type { Store } from '../store/types.ts';
 import { type KeyGenerator, openKeyGenerator } from './key-generator.ts';
 
-/** Pairs kept ready: one takes 38 ms of CPU with 2048 bits, with maxima of 3 to 4 times that. */
+/** Size of the pool: a pair takes 38 ms of CPU with 2048 bits, at most 3 to 4 times that. */
 const READY_TARGET = 16;
 /**
- * In milliseconds, after each pair while nobody waits. Ours: about a third of a core while the pool
- * fills.
+ * In milliseconds, after each pair while no call waits. Ours: about a third of a core while the
+ * pool fills.
  */
 const PAUSE_MS = 300;
-/** In milliseconds. Ours: how long to leave a thread that failed alone. */
+/** In milliseconds. Ours: the pause after a failed thread. */
 const FAILED_PAUSE_MS = 1_000;
 /**
- * Ours: some 7 pairs are made in a second and a call waits 30 s at most; a call after these would
+ * Ours: about 7 pairs are generated per second and a call waits 30 s at most, so more calls would
  * wait in vain. In shares by project.
  */
 const WAITERS_MAX = 200;
-/** In milliseconds. The answer leaves before the call's own deadline answers in its place. */
+/** In milliseconds. The answer is sent before the call's own deadline. */
 const ANSWER_MARGIN_MS = 250;
 
 export type KeyPool = AsyncDisposable & {
-  /** To call when a pair was taken: fills up again. */
+  /** Call after taking a pair: refills the pool. */
   taken(): void;
-  /** Whether callers wait: a later caller must wait as well, or it would take their pair. */
+  /** Whether calls wait: later calls must wait too, or would take their pair. */
   readonly isAwaited: boolean;
   /**
-   * Resolves when a pair was added for this caller; projects take turns. Throws KEYS_NOT_READY
-   * shortly before the call's deadline, or when too many callers of the project wait.
+   * Resolves when a pair was added for this call; projects take turns. Throws KEYS_NOT_READY
+   * shortly before the call's deadline, or when too many calls of the project wait.
    */
   wait(projectId: string, call: Call): Promise<void>;
 };
@@ -61,7 +60,7 @@ export function privateKeyData(keyPairId: string): string {
   return `key_pairs/${keyPairId}`;
 }
 
-/** Opens the pool and starts to fill it. */
+/** Opens the pool and starts filling it. */
 export function openKeyPool(options: Options): KeyPool {
   const { store, log, readyTarget = READY_TARGET, pauseMs = PAUSE_MS } = options;
   const closing = new AbortController();
@@ -70,7 +69,7 @@ export function openKeyPool(options: Options): KeyPool {
   let filling: Promise<void> | undefined;
   let wakePause = new AbortController();
 
-  /** One pair into the database; the next waiter tries again. */
+  /** Stores one pair; the next waiting call tries again. */
   async function addOne(generator: KeyGenerator): Promise<number> {
     const count = await store.addKeyPair(await sealedPair(generator, options));
     waiters.shift()?.item();
@@ -99,13 +98,13 @@ export function openKeyPool(options: Options): KeyPool {
         return await fill();
       } catch (error) {
         if (closing.signal.aborted) return;
-        log.error({ err: error }, 'no key pair could be made, trying again');
+        log.error({ err: error }, 'generating a key pair failed; retrying');
         await rest(FAILED_PAUSE_MS);
       }
     }
   }
 
-  /** At most one filling runs; what is taken meanwhile is counted again at its end. */
+  /** At most one filler runs; pairs taken meanwhile are counted again when it ends. */
   function start(): void {
     if (filling || closing.signal.aborted) return;
     filling = fillUntilFull().finally(() => {
@@ -145,13 +144,13 @@ async function sealedPair(generator: KeyGenerator, { sealer, now }: Options) {
   return { id, publicKey, privateKey: sealed, at: now() };
 }
 
-/** A place among all who wait. Throws KEYS_NOT_READY past the project's share. */
+/** A place in the queue. Throws KEYS_NOT_READY beyond the project's share. */
 function placeOf(places: Shares, projectId: string): Disposable {
   if (!places.acquire(projectId, 1)) throw notReady();
   return { [Symbol.dispose]: () => places.release(projectId, 1) };
 }
 
-/** Resolves at the waiter's turn; throws KEYS_NOT_READY when the signal aborts first. */
+/** Resolves at the turn of the call; throws KEYS_NOT_READY when the signal aborts first. */
 async function addedBefore(
   over: AbortSignal,
   waiters: FairQueue<() => void>,

@@ -1,12 +1,13 @@
 /**
- * Generates one RSA key pair, in a thread. Synchronously: the asynchronous generator occupies the
- * pool that reads files, and stalled one read for 0.7 to 2.9 s (measured).
+ * Generates one RSA key pair in a thread. Synchronous: the asynchronous generator occupies the
+ * thread pool of file reads, and delayed one read by 0.7 to 2.9 s (measured).
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { isMainThread } from 'node:worker_threads';
 
 /**
- * In bits. 140 ms of CPU a key; 2048 would be 38 ms, with less margin for what is kept for years.
+ * In bits. 140 ms of CPU per key; 2048 bits take 38 ms, with less margin for data that is kept for
+ * years.
  */
 const MODULUS_BITS = 3_072;
 

@@ -1,6 +1,6 @@
 /**
- * The signed URLs of contexts: PUT brings content, GET takes it, both at
- * `/v1/contexts/{id}/content`. Path and query only: core knows no hosts.
+ * The signed URLs of contexts: PUT uploads content, GET downloads it, both at
+ * `/v1/contexts/{id}/content`. Path and query only: core does not know the public address.
  */
 
 import { must } from '../../proto/common/must.ts';
@@ -9,7 +9,7 @@ import { isId } from '../common/ids.ts';
 import { type LinkOptions, signedPaths } from '../files/signed-urls.ts';
 import type { LinkMethod } from '../files/url-signature.ts';
 
-/** Ours: a client packs and encrypts a directory before it sends. */
+/** Ours: a client compresses and encrypts a directory before it sends. */
 const UPLOAD_LIFE_MS = 3_600_000;
 /** Source: proto/spec/contexts.md 5. */
 const DOWNLOAD_LIFE_MS = 600_000;
@@ -19,12 +19,12 @@ const PATH = /^\/v1\/contexts\/([^/]+)\/content$/;
 type Named = { id: string; projectId: string };
 
 export type ContextLinks = {
-  /** `keyId`: the public part of the API key that asks. */
+  /** `keyId`: the public part of the requesting API key. */
   upload(context: Named, keyId: string | undefined): string;
   download(context: Named, keyId: string | undefined): string;
   /**
-   * Which context the URL is for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED; `graceMs` is for
-   * what began before the URL expired.
+   * The context of the URL. Throws URL_SIGNATURE_INVALID or URL_EXPIRED; `graceMs` is for requests
+   * that began before the URL expired.
    */
   read(method: LinkMethod, url: string, graceMs?: number): Promise<Named>;
 };

@@ -1,21 +1,20 @@
 /**
- * When an endpoint that fails is disabled: five days without a success, proto/spec/webhooks.md 7.
- * Pure. The first attempt after a silence never disables alone, so one blip cannot end an endpoint
- * that had no traffic.
+ * When a failing endpoint is disabled: after five days without a success, proto/spec/webhooks.md 7.
+ * Pure. The first attempt after a silence never disables alone, so a single failure cannot disable
+ * an endpoint without traffic.
  */
 
 const HOUR_MS = 3_600_000;
-/** Failing this long without a success disables. Source: proto/spec/webhooks.md 7. */
+/** This long without a success disables. Source: proto/spec/webhooks.md 7. */
 const DISABLE_AFTER_MS = 120 * HOUR_MS;
 /**
- * An attempt that comes longer after the one before opens a new observation: it does not disable
- * alone.
+ * An attempt this long after the previous one starts a new observation: it does not disable alone.
  */
 export const SILENCE_MS = 24 * HOUR_MS;
-/** After this long without an attempt the streak is forgotten. */
+/** After this long without an attempt the failure streak is reset. */
 export const FORGET_MS = 7 * 24 * HOUR_MS;
 
-/** What an endpoint's row remembers of its attempts. Times in Unix milliseconds. */
+/** The failure streak in an endpoint's row. Times in Unix milliseconds. */
 export type FailureStreak = {
   firstFailureAt: number | null;
   lastAttemptAt: number | null;
@@ -38,7 +37,7 @@ export const FIVE_DAYS: Rule = { disableAfterMs: DISABLE_AFTER_MS, silence: true
 
 /**
  * The streak after an attempt that ended at `at`, and whether it disables the endpoint. Not for
- * attempts that were interrupted or failed through our own fault: those do not count.
+ * interrupted attempts and failures of this service, which do not count.
  */
 export function afterAttempt(
   before: FailureStreak,
@@ -46,7 +45,7 @@ export function afterAttempt(
   rule: Rule = FIVE_DAYS,
 ): { streak: FailureStreak; disables: boolean } {
   const { at, ok } = attempt;
-  // Attempts run side by side and may be reported out of order: time does not go back.
+  // Attempts run concurrently and may be reported out of order: time does not go back.
   const lastAttemptAt = Math.max(before.lastAttemptAt ?? at, at);
   if (ok) {
     return {
@@ -63,10 +62,7 @@ export function afterAttempt(
   return { streak: { firstFailureAt, lastAttemptAt, consecutiveFailures }, disables };
 }
 
-/**
- * The streak with our own downtime taken out of it: an outage of ours does not count against an
- * endpoint.
- */
+/** The streak without this service's own downtime, which does not count against an endpoint. */
 export function withoutGap(streak: FailureStreak, gapMs: number): FailureStreak {
   if (streak.firstFailureAt === null || streak.lastAttemptAt === null) return streak;
   return {

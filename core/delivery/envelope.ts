@@ -1,7 +1,7 @@
 /**
- * The body of a delivery: the envelope of proto/spec/webhooks.md 2. Pure. It is made once per
- * event, and every attempt to every endpoint sends the same bytes. Never params: customers pass
- * secrets there.
+ * The body of a delivery: the envelope of proto/spec/webhooks.md 2. Pure. Created once per event;
+ * every attempt to every endpoint sends the same bytes. Never contains params, in which customers
+ * pass secrets.
  */
 
 /** In bytes of JSON. Source: proto/spec/webhooks.md 2. */
@@ -9,7 +9,7 @@ export const BODY_MAX_BYTES = 20 * 1024;
 /** In bytes of UTF-8. Source: proto/spec/webhooks.md 2. */
 export const CAUSE_MAX_BYTES = 2 * 1024;
 
-/** A fact that happened. `data` is JSON-able: what the resource was at that moment. */
+/** A fact with its resource. `data` is JSON: the state of the resource at that moment. */
 export type Event = {
   id: string;
   type: string;
@@ -21,9 +21,9 @@ export type Event = {
 };
 
 /**
- * The bytes to send. `results` that do not fit become null and `resultsTruncated` true. Ours:
- * should the rest still be too large (a build of many functions with wide schemas), its largest
- * members become null and are named in `truncated`.
+ * The bytes to send. `results` that exceed the limit become null and `resultsTruncated` true. Ours:
+ * when the rest is still too large (a build of many functions with large schemas), its largest
+ * members become null and are listed in `truncated`.
  */
 export function envelope(event: Event): Buffer {
   const { params: _, ...data } = event.data;
@@ -62,7 +62,7 @@ function shortCause(cause: unknown): unknown {
   return { ...cause, message: cutUtf8(String(cause.message), CAUSE_MAX_BYTES) };
 }
 
-/** The text's longest beginning of at most `maxBytes` bytes that cuts no character in two. */
+/** The longest prefix of the text with at most `maxBytes` bytes that splits no character. */
 export function cutUtf8(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;

@@ -1,19 +1,19 @@
 /**
- * How fast one endpoint is sent to: how many attempts at once, how many a second, and the breaker.
- * Pure. proto/spec/webhooks.md 9. The cap grows by one at each success and is halved when the
- * receiver says that it has too much; the breaker opens after a row of failures, then lets one
- * probe through after each wait, and the first success closes it.
+ * Pacing of one endpoint: concurrent attempts, attempts per second, and a circuit breaker. Pure.
+ * proto/spec/webhooks.md 9. The cap grows by one at each success and is halved when the receiver
+ * reports overload. The breaker opens after consecutive failures, then allows one probe after each
+ * wait; the first success closes it.
  */
 
-/** Attempts in flight at once. Isolation depends on it: one hung endpoint holds no more. */
+/** Concurrent attempts. Isolation depends on it: one hung endpoint uses no more. */
 export const CAP_MAX = 8;
 const CAP_MIN = 1;
-/** Failures in a row that open the breaker. */
+/** Consecutive failures that open the breaker. */
 export const BREAKER_AFTER = 20;
-/** In milliseconds: the wait before the first probe; each that fails doubles it. */
+/** In milliseconds: the wait before the first probe; each failed probe doubles it. */
 const BREAKER_MIN_MS = 1_000;
 const BREAKER_MAX_MS = 60_000;
-/** In milliseconds: what was not used of the rate is saved for this long. */
+/** In milliseconds: unused rate is saved for this long. */
 export const BURST_MS = 1_000;
 
 const OVERLOADED_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
@@ -30,7 +30,7 @@ export const FULL_PACE: Pace = { cap: CAP_MAX, breakerMs: 0, notBefore: 0 };
 
 export type Attempt = { outcome: string; status: number; at: number; failuresInRow: number };
 
-/** The pace after an attempt that ended; `failuresInRow` counts it too. */
+/** The pace after an ended attempt; `failuresInRow` includes it. */
 export function paceAfter(before: Pace, attempt: Attempt): Pace {
   const { outcome, status, at, failuresInRow } = attempt;
   if (outcome === 'ok') {
@@ -38,28 +38,28 @@ export function paceAfter(before: Pace, attempt: Attempt): Pace {
   }
   const isOverloaded = outcome === 'timeout' || OVERLOADED_STATUSES.has(status);
   const cap = isOverloaded ? Math.max(CAP_MIN, Math.floor(before.cap / 2)) : before.cap;
-  // What was still in flight when the wait began is no probe, so it does not lengthen the wait.
+  // Attempts in flight when the wait began are not probes and do not extend it.
   if (failuresInRow < BREAKER_AFTER || at < before.notBefore) return { ...before, cap };
   const doubled = Math.max(BREAKER_MIN_MS, before.breakerMs * 2);
   const breakerMs = Math.min(doubled, BREAKER_MAX_MS);
   return { cap, breakerMs, notBefore: at + breakerMs };
 }
 
-/** How many may be in flight at once now. */
+/** How many attempts may be in flight now. */
 export function capOf({ cap, breakerMs }: Pick<Pace, 'cap' | 'breakerMs'>): number {
   return breakerMs > 0 ? 1 : cap;
 }
 
 /**
- * The rate as a token bucket that is one number: `pacedUntil` is when the last delivery taken would
- * go out, were they sent one every 1/`ratePerS` seconds. It may run ahead by BURST_MS.
+ * A token bucket in one number: `pacedUntil` is when the last claimed delivery would be sent at one
+ * every 1/`ratePerS` seconds. It may be ahead by BURST_MS.
  */
 export function tokensOf(pacedUntil: number, at: number, ratePerS: number): number {
   const ahead = Math.max(pacedUntil, at) - at;
   return Math.max(0, Math.floor(((BURST_MS - ahead) * ratePerS) / 1_000));
 }
 
-/** The bucket after `count` deliveries were taken. */
+/** The bucket after `count` deliveries were claimed. */
 export function pacedAfter(
   pacedUntil: number,
   at: number,

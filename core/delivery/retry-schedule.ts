@@ -1,8 +1,7 @@
 /**
- * When a failed delivery is tried again. Pure: the clock and the jitter are arguments.
- * proto/spec/webhooks.md 6:
- * at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h after the failure before: 8 attempts over
- * 27 h 35 min 5 s.
+ * When a failed delivery is retried. Pure: clock and jitter are arguments. proto/spec/webhooks.md
+ * 6: at once, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h after the previous failure: 8 attempts
+ * over 27 h 35 min 5 s.
  */
 
 /** In milliseconds; the wait after failures 1 to 7. */
@@ -11,26 +10,25 @@ export const DELAYS_MS: readonly number[] = [5, 300, 1_800, 7_200, 18_000, 36_00
 );
 /** Attempts of a delivery; the last failure leaves it exhausted. */
 export const TRIES_MAX = DELAYS_MS.length + 1;
-/** In milliseconds. A receiver that is overloaded is not asked again sooner. */
+/** In milliseconds. The minimum delay for an overloaded receiver. */
 export const OVERLOADED_MIN_MS = 60_000;
-/** A delay is spread over this share of itself, so that one outage does not end in one burst. */
+/** Delays are spread over this share, so that an outage does not end in a burst. */
 export const JITTER_MIN = 0.8;
 export const JITTER_MAX = 1.2;
 
 const OVERLOADED_STATUSES: ReadonlySet<number> = new Set([429, 502, 504]);
 
-/** How an attempt failed, as far as the schedule asks. */
+/** The failure of an attempt, as far as the schedule needs it. */
 export type Failure = {
   outcome: string;
-  /** The HTTP status; 0 when there was none. */
+  /** The HTTP code; 0 when there was none. */
   status: number;
   retryAfterS: number | null;
 };
 
 /**
- * In milliseconds from now; null when the delivery is exhausted.
- * `tries` counts the attempts that failed so far, this one included; `jitter` lies within
- * JITTER_MIN to JITTER_MAX.
+ * Delay in milliseconds; null when the delivery is exhausted. `tries` counts the failed attempts,
+ * this one included; `jitter` is between JITTER_MIN and JITTER_MAX.
  */
 export function delayMs(tries: number, failure: Failure, jitter: number): number | null {
   const base = DELAYS_MS[tries - 1];
@@ -41,14 +39,13 @@ export function delayMs(tries: number, failure: Failure, jitter: number): number
   return Math.round(wait * jitter);
 }
 
-/** Maps a random number from [0, 1) into the jitter's range. */
+/** Maps a random number from [0, 1) to the jitter's range. */
 export function jitterOf(random: number): number {
   return JITTER_MIN + random * (JITTER_MAX - JITTER_MIN);
 }
 
 /**
- * What the receiver asked for, never sooner than the schedule's own wait, never later than the wait
- * after it.
+ * The delay that the receiver requested, at least the schedule's own delay, at most the next delay.
  */
 function asked(retryAfterS: number, base: number, tries: number): number {
   const next = DELAYS_MS[tries] ?? base;

@@ -1,14 +1,14 @@
 /**
- * Where a delivery goes when its attempt ended without success: pending again, exhausted, or
- * nowhere, because its webhook no longer wants it. Pure. proto/spec/webhooks.md 4.
+ * The next state of a delivery whose attempt ended without success: pending again, exhausted, or
+ * cancelled or skipped because of its webhook. Pure. proto/spec/webhooks.md 4.
  */
 import { delayMs, type Failure } from './retry-schedule.ts';
 
 /** The type of the event that a test sends; no webhook subscribes to it. Ours. */
 export const TEST_TYPE = 'webhooks.test';
 /**
- * Ours: a delivery that ends its sender this often counts as failed once, so that it drains like
- * any other.
+ * Ours: a delivery that crashes its sender this often counts as failed once, so that it is
+ * exhausted like any other.
  */
 const INTERRUPTED_MAX = 5;
 
@@ -16,9 +16,9 @@ const INTERRUPTED_MAX = 5;
 export type SubscriptionState = {
   status: 'enabled' | 'disabled' | 'deleted';
   isSubscribed: 0 | 1;
-  /** A person asked for it again, so it goes out whether or not the webhook is enabled. */
+  /** Requested by a user: sent whether or not the webhook is enabled. */
   isRedelivery: 0 | 1;
-  /** Likewise; and it is tried once. */
+  /** Likewise; tried once. */
   isTest: 0 | 1;
 };
 
@@ -32,7 +32,7 @@ export type Next = {
 
 type Failed = Failure & { jitter: number; abortMessage: boolean };
 
-/** After the failure that makes `tries` of them. */
+/** After the failure number `tries`. */
 export function afterFailure(
   failed: Failed,
   tries: number,
@@ -46,7 +46,7 @@ export function afterFailure(
   return unlessEnded({ state: 'pending', reason: null, due: at + delay, tries }, standing);
 }
 
-/** After an attempt that nobody saw the end of. `interrupted` counts it too. */
+/** After an attempt with an unknown end. `interrupted` includes it. */
 export function afterInterruption(
   lost: SubscriptionState & { tries: number; interrupted: number },
   { at, jitter }: { at: number; jitter: number },
@@ -59,12 +59,12 @@ export function afterInterruption(
   return { ...next, reason, interrupted: 0 };
 }
 
-/** At once, the attempt not counted. */
+/** At once, without counting the attempt. */
 export function again(tries: number, at: number, standing: SubscriptionState): Next {
   return unlessEnded({ state: 'pending', reason: null, due: at, tries }, standing);
 }
 
-/** A delivery does not wait again for a webhook that is disabled, or no longer wants its type. */
+/** A delivery is not retried for a webhook that is disabled or no longer subscribes to its type. */
 function unlessEnded(
   next: Next,
   { status, isSubscribed, isRedelivery, isTest }: SubscriptionState,

@@ -1,7 +1,6 @@
 /**
- * Blobs as files: written aside, synced, renamed into place, so that a name means whole bytes on
- * disk. Files that are being written have names of their own; what a dead process left of them is
- * removed at start.
+ * Blobs as files: written to a temporary file, synced and renamed, so that a name means complete
+ * bytes on disk. Temporary files of a dead process are removed at start.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -12,15 +11,17 @@ import type { Log } from '../../proto/common/log.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import { checkedBytes, isDamage, type Stored } from './checked-bytes.ts';
 
-/** In bytes: what one message of ReadBlob carries at most. Source: blobs.proto. */
+/** In bytes: the chunk size of ReadBlob. Source: blobs.proto. */
 const CHUNK_BYTES = 64 << 10;
 const ASIDE = '.part';
-/** A file without a row may be one whose row is being written: younger ones are left alone. */
+/**
+ * The row of a young file may still be written: files without a row are removed only when older.
+ */
 const ORPHAN_AGE_MS = 3_600_000;
-/** Names asked for in one operation. */
+/** Names per operation. */
 const BATCH = 500;
 
-/** Ids that are remembered as whole: some MB of memory. Ours. */
+/** Ids remembered as verified: some MB of memory. Ours. */
 const CHECKED_MAX = 20_000;
 export const DAMAGED = 'a stored file is damaged: restore it from a backup';
 
@@ -28,24 +29,25 @@ export type Written = { size: number; sha256: string };
 
 export type BlobFiles = {
   /**
-   * Stores the bytes under the id. Throws BODY_TOO_LARGE past `maxBytes`, and keeps nothing then.
+   * Stores the bytes under the id. Throws BODY_TOO_LARGE beyond `maxBytes`, and then stores
+   * nothing.
    */
   write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written>;
-  /** Throws DATA_CORRUPT, and logs it, in the place of the last bytes of a damaged file. */
+  /** For a damaged file, throws DATA_CORRUPT instead of the last bytes, and logs it. */
   read(blob: Stored): AsyncIterable<Buffer>;
   /**
-   * Bytes from `start` up to and without `end`, which must be after it. The whole file is checked
-   * at the first range in a process: it is damaged as in `read`, or no byte comes out.
+   * Bytes from `start` to `end` (exclusive, greater than start). The first range in a process
+   * verifies the whole file: a damaged file yields no byte and fails as in `read`.
    */
   readRange(blob: Stored, start: number, end: number): AsyncIterable<Buffer>;
-  /** Where it is, for those who read it in their own way. */
+  /** Path of the file, for other readers. */
   path(id: string): string;
   remove(id: string): Promise<void>;
-  /** Until it is disposed, nothing is removed: what was to be goes then. */
+  /** Until disposed, no file is removed; removals are delayed. */
   hold(): AsyncDisposable;
 };
 
-/** Opens the folder; it is made when missing. */
+/** Opens the directory; creates it when missing. */
 export async function openBlobFiles(folder: string, log?: Log): Promise<BlobFiles> {
   makeDirectory(folder);
   for (const name of await readdir(folder)) {
@@ -108,15 +110,15 @@ export async function openBlobFiles(folder: string, log?: Log): Promise<BlobFile
 }
 
 /**
- * Removes old files that `known` does not know; answers how many. One that is being written is its
- * writer's; what a writer left when it was killed goes at the next start.
+ * Removes old files without a row, by `known`; returns their number. Files in progress belong to
+ * their writer; those of a killed writer are removed at the next start.
  */
 export async function sweepBlobFiles(
   folder: string,
   options: {
     known: (ids: string[]) => Promise<string[]>;
     remove: (id: string) => Promise<void>;
-    /** The machine's time, as times of files are. */
+    /** The machine's time, like the times of files. */
     now: number;
   },
 ): Promise<number> {
@@ -157,7 +159,7 @@ async function writeAside(
   return { size, sha256: hash.digest('hex') };
 }
 
-/** A rename is on disk when its folder is. */
+/** A rename is durable after its directory was synced. */
 async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r');
   await handle.sync();

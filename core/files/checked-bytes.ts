@@ -1,12 +1,12 @@
 /**
- * The bytes of a stored file on their way out. Disks rot: the last piece is handed out only when
- * size and hash are those of the row, so damaged bytes never look like a whole file.
+ * Verified reads of stored files. The last chunk is returned only when size and hash match the row,
+ * so damaged bytes never look like a complete file.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Fault } from '../../proto/rpc/errors.ts';
 
-/** What the row of a blob says of its file. */
+/** The file's data in its blob's row. */
 export type Stored = {
   id: string;
   /** In bytes. */
@@ -15,10 +15,10 @@ export type Stored = {
   sha256: string;
 };
 
-/** Codes of reads that say that the bytes are gone; any other is the process's own trouble. */
+/** Error codes that mean lost bytes; others are errors of the process. */
 const LOST: readonly unknown[] = ['ENOENT', 'EIO', 'EISDIR'];
 
-/** Throws DATA_CORRUPT in the place of the last piece. */
+/** Throws DATA_CORRUPT instead of the last chunk. */
 export async function* checkedBytes(
   path: string,
   { id, size, sha256 }: Stored,

@@ -17,15 +17,15 @@ import { periodically } from '../common/periodically.ts';
 export type DiskRule = {
   /** In bytes: the size of the reserve. */
   reserveBytes: number;
-  /** In bytes: below it the reserve is given up. */
+  /** In bytes: below it the reserve is released. */
   lowBytes: number;
-  /** In bytes: above it the reserve is taken again. */
+  /** In bytes: above it the reserve is allocated again. */
   highBytes: number;
   periodMs: number;
 };
 
 const MIB = 1 << 20;
-/** Why: core/README.md. Looked at once a second: a fast disk fills 1 GiB in that. */
+/** Reason: core/README.md. Checked once a second: a fast disk writes 1 GiB in that time. */
 export const DISK_RULE: DiskRule = {
   reserveBytes: 64 * MIB,
   lowBytes: 256 * MIB,
@@ -38,13 +38,13 @@ const CHUNK_BYTES = MIB;
 export type Disk = {
   /** Whether new work is refused. */
   readonly isLow: boolean;
-  /** In bytes, to be had by us, as of the last look. */
+  /** Available bytes as of the last check. */
   readonly freeBytes: number;
-  /** Throws STORAGE_FULL while there is little room. */
+  /** Throws STORAGE_FULL while the disk is low. */
   checkRoom(): void;
 };
 
-/** Looks at once, and on until it is disposed of; the reserve stays. */
+/** Checks at once and periodically until disposed; the reserve stays. */
 export function openDisk(options: {
   dir: string;
   log: Log;
@@ -57,22 +57,22 @@ export function openDisk(options: {
   let freeBytes = 0;
   let isLow = false;
 
-  /** Sets what it finds; a reserve is taken later, as that takes time. */
+  /** Applies the result of a check; a reserve is allocated later, because that takes time. */
   function look(): void {
     freeBytes = freeOf(dir);
     if (!isLow && freeBytes < rule.lowBytes) {
       isLow = true;
       rmSync(path, { force: true });
-      log.error({ freeBytes, lowBytes: rule.lowBytes }, 'the disk is almost full: no new work');
+      log.error({ freeBytes, lowBytes: rule.lowBytes }, 'disk almost full: refusing new work');
     } else if (isLow && freeBytes > rule.highBytes) {
       isLow = false;
-      log.info({ freeBytes }, 'the disk has room again');
+      log.info({ freeBytes }, 'the disk has free space again: accepting new work');
     }
   }
 
   async function keepReserve(): Promise<void> {
     const isMissing = sizeOf(path) < rule.reserveBytes;
-    // Not when it would itself leave little.
+    // Not when the reserve itself would make the disk low.
     if (isLow || !isMissing || freeBytes - rule.reserveBytes < rule.lowBytes) return;
     try {
       await allocate(path, rule.reserveBytes);
@@ -115,12 +115,13 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Blocks of its own: a hole in a file reserves nothing. At once where the file system can. */
+/** Allocates blocks: a sparse file reserves nothing. Instant where the file system supports it. */
 async function allocate(path: string, bytes: number): Promise<void> {
   try {
     await promisify(execFile)('fallocate', ['--length', String(bytes), path]);
   } catch {
-    await using file = await open(path, 'w', 0o600); // no such command, or the file system cannot
+    // no such command, or not supported by the file system
+    await using file = await open(path, 'w', 0o600);
     await fill(file, bytes);
   }
 }

@@ -1,8 +1,7 @@
 /**
- * Downloads: files that the pages of a session have fetched, one blob each. A runner adds one as
- * soon as it is whole; it goes when its project deletes it, or with time
- * (core/maintenance/retention.ts).
- * proto/spec/sessions.md 9.
+ * Downloads: files that the pages of a session downloaded, one blob each. A runner adds a download
+ * when it is complete; it is removed by its project, or by retention
+ * (core/maintenance/retention.ts). proto/spec/sessions.md 9.
  */
 import mime from 'mime-types';
 import type {
@@ -21,14 +20,14 @@ import type { BlobFiles } from './blob-files.ts';
 
 /** In characters, of a filter. Source: proto/spec/sessions.md 9. */
 const TEXT_MAX = 255;
-/** In characters of a file's name. Ours: what file systems take, with room for a suffix. */
+/** In characters of a file name. Ours: the limit of file systems, with room for a suffix. */
 const NAME_MAX = 200;
-/** Of what is kept when a name is cut. */
+/** Length of the kept extension when a name is truncated. */
 const ENDING_MAX = 20;
 const UNKNOWN_TYPE = 'application/octet-stream';
-/** Rows in one operation: others commit in between. */
+/** Rows per operation: other operations commit in between. */
 const BATCH = 500;
-/** What would do something to a terminal, or show a name as another one. */
+/** Characters that would control a terminal, or display a name as another. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
 const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
@@ -84,7 +83,7 @@ export function downloadService({
   };
 }
 
-/** A runner's. Throws LEASE_LOST, or INVALID_FIELD for a blob that is not its to add. */
+/** For runners. Throws LEASE_LOST, or INVALID_FIELD for a blob that the lease may not add. */
 export async function addDownload(
   { store, now }: Pick<Options, 'store' | 'now'>,
   { leaseId, blobId, filename: said }: AddDownloadRequest,
@@ -102,7 +101,7 @@ export async function addDownload(
   }
 }
 
-/** A page's word for its file, as a plain name: what it is stored and shown by. */
+/** The file name that a page suggested, as a plain name for storage and display. */
 export function cleanName(said: string): string {
   const name = said.toWellFormed().split(/[/\\]/).at(-1) ?? '';
   const plain = name.replace(HOSTILE, '').trim();

@@ -1,7 +1,7 @@
 /**
  * Extensions: browser extensions that sessions load, one zip each. active -> deleted, once; open
- * sessions that name a deleted one still load it. What is no extension is refused when it is made,
- * with what is wrong, so that no session fails by it later.
+ * sessions with a deleted one still load it. An invalid extension is refused at creation, with the
+ * reason, so that no session fails because of it.
  */
 
 import { checkExtension, ExtensionError } from '../../proto/archives/extension-zip.ts';
@@ -20,14 +20,14 @@ import type { BlobFiles } from './blob-files.ts';
 
 /** In characters. Source: extensions.proto. */
 const NAME_MAX = 255;
-/** Zips verified at once: each is unpacked. One of a project. Ours. */
+/** Concurrent verifications: each zip is unpacked. One per project. Ours. */
 const CHECKS = { max: 2, ofOwner: 1 };
 
 type Options = {
   store: Store;
   files: Pick<BlobFiles, 'path' | 'remove'>;
   now: () => number;
-  /** That a project may have. */
+  /** Limit per project. */
   extensionsMax: number;
 };
 
@@ -39,7 +39,7 @@ export function extensionService({
 }: Options): Service<typeof ExtensionServiceService, ProjectCaller> {
   const semaphore = openSemaphore(CHECKS);
 
-  /** Throws INVALID_FIELD that says what is wrong with the zip. */
+  /** Throws INVALID_FIELD with the defect of the zip. */
   async function check(
     blobId: string,
     { projectId, call: { signal } }: ProjectCaller,
@@ -69,7 +69,7 @@ export function extensionService({
         if (made === 'full') throw tooMany(extensionsMax);
         return { extension: toProto(made) };
       } catch (error) {
-        // What was uploaded in vain goes; one that is an extension stays.
+        // A failed upload is removed; an existing extension stays.
         if (await store.dropExtensionBlob({ blobId, projectId })) await files.remove(blobId);
         throw error;
       }
@@ -90,8 +90,8 @@ export function extensionService({
 }
 
 /**
- * One of the project's. Throws RESOURCE_NOT_FOUND: an extension id is a plain string in the
- * reference, so one that is no UUID is unknown, not malformed.
+ * An extension of the project. Throws RESOURCE_NOT_FOUND: an extension id is a plain string in the
+ * interface, so text that is not a UUID is unknown, not malformed.
  */
 export async function findExtension(
   store: Pick<Store, 'getExtension'>,
@@ -104,8 +104,8 @@ export async function findExtension(
 }
 
 /**
- * The extension that a session's params name, in lower case as stored ids are; the interface takes
- * it in two places, and the one outside of browserSettings wins.
+ * The extension in a session's params, in lower case like stored ids; the interface has two fields
+ * for it, and the one outside of browserSettings takes precedence.
  */
 export function extensionOf(params: {
   extensionId?: unknown;
@@ -116,7 +116,7 @@ export function extensionOf(params: {
   return typeof id === 'string' ? id.toLowerCase() : null;
 }
 
-/** As runners get it. */
+/** In the format for runners. */
 export function extensionWork({ id, blobId, sha256 }: LeasedExtension): ExtensionWork {
   return { extensionId: id, blobId, sha256 };
 }
