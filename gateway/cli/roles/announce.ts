@@ -3,8 +3,8 @@
  */
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { pause } from '../../../proto/common/pause.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 
 type First = { projectId: string; apiKey: string; isPreset: boolean };
@@ -27,7 +27,7 @@ export async function ready(
       () => undefined,
     );
     if (checks?.every(({ fault }) => fault === '')) return true;
-    await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
+    await pause(POLL_MS, signal);
   }
   return false;
 }

@@ -129,7 +129,7 @@ test('what others may write to, or have made, is not run', async () => {
   throws(() => ensureTree(open, carried), /others may write to it; .*TABERN_CACHE_DIR/);
   const file = join(dir.path, 'file');
   writeFileSync(file, '');
-  throws(() => ensureTree(join(file, 'below'), carried), /cannot keep my files in .*CACHE_DIR/);
+  throws(() => ensureTree(join(file, 'below'), carried), /cannot unpack into .*CACHE_DIR/);
   if (process.geteuid?.() !== 0) return;
   const theirs = join(dir.path, 'theirs');
   mkdirSync(theirs, { mode: 0o700 });
