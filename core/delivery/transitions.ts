@@ -37,13 +37,13 @@ export function afterFailure(
   failed: Failed,
   tries: number,
   at: number,
-  standing: SubscriptionState,
+  subscription: SubscriptionState,
 ): Next {
   const over = { state: 'exhausted', due: null, tries } as const;
   if (failed.abortMessage) return { ...over, reason: 'aborted_by_receiver' };
-  const delay = standing.isTest ? null : delayMs(tries, failed, failed.jitter);
+  const delay = subscription.isTest ? null : delayMs(tries, failed, failed.jitter);
   if (delay === null) return { ...over, reason: 'attempts_failed' };
-  return unlessEnded({ state: 'pending', reason: null, due: at + delay, tries }, standing);
+  return unlessEnded({ state: 'pending', reason: null, due: at + delay, tries }, subscription);
 }
 
 /** After an attempt with an unknown end. `interrupted` includes it. */
@@ -60,8 +60,8 @@ export function afterInterruption(
 }
 
 /** At once, without counting the attempt. */
-export function again(tries: number, at: number, standing: SubscriptionState): Next {
-  return unlessEnded({ state: 'pending', reason: null, due: at, tries }, standing);
+export function again(tries: number, at: number, subscription: SubscriptionState): Next {
+  return unlessEnded({ state: 'pending', reason: null, due: at, tries }, subscription);
 }
 
 /** A delivery is not retried for a webhook that is disabled or no longer subscribes to its type. */

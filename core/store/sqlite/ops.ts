@@ -1,7 +1,9 @@
 /** All operations of the SQLite engine: one line per noun. */
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
+import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkOps, type WorkStatements, workOperations } from '../operations/work.ts';
 import type { DeliveryOps, RedeliveryOps } from '../types/deliveries.ts';
+import type { WebhookOps } from '../types/webhooks.ts';
 import type { StoreOps } from '../types.ts';
 import { contextContentOps, contextOps } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
@@ -17,7 +19,7 @@ import { claimStatements } from './webhooks/claims.ts';
 import { deliveryViewOps } from './webhooks/delivery-list.ts';
 import { eventStatements, listenerOps } from './webhooks/events.ts';
 import { redeliveryStatements } from './webhooks/redeliveries.ts';
-import { webhookOps } from './webhooks/webhooks.ts';
+import { webhookStatements, webhookViews } from './webhooks/webhooks.ts';
 import { buildStatements, buildViews } from './work/builds.ts';
 import { functionOps } from './work/functions.ts';
 import { keyRetention, keyStatements } from './work/idempotency.ts';
@@ -28,6 +30,8 @@ import { queueStatements } from './work/queue.ts';
 import { sessionLogOps } from './work/session-logs.ts';
 import { sessionLocation, sessionOps, sessionStatements } from './work/sessions.ts';
 import { workItemStatements } from './work/work-items.ts';
+
+type WebhookWrites = Omit<WebhookOps, 'getWebhook' | 'listWebhooks'>;
 
 export function allOps(tx: Tx): StoreOps {
   return {
@@ -56,7 +60,8 @@ export function allOps(tx: Tx): StoreOps {
     ...downloadOps(tx),
     ...extensionOps(tx),
     ...recordingOps(tx),
-    ...webhookOps(tx),
+    ...webhookViews(tx),
+    ...synchronous<WebhookWrites>(webhookOperations(webhookStatements(tx), tx)),
     ...workRetentionOps(tx),
   };
 }

@@ -1,13 +1,11 @@
-/**
- * Webhooks and their secrets in SQLite. enabled -> disabled (five days of failure), either ->
- * deleted: a tombstone without secrets. What is pending is cancelled in the operation that deletes,
- * or that ends a subscription.
- */
+/** Webhooks and their secrets in SQLite. Rules: core/store/operations/webhooks.ts. */
 import { must } from '../../../../proto/common/must.ts';
 import { CAP_MAX } from '../../../delivery/rate.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
+import type { WebhookStatements } from '../../operations/webhooks.ts';
 import type { WebhookOps, WebhookRow } from '../../types/webhooks.ts';
-import type { Tx } from '../engine/transaction.ts';
+import { found } from '../engine/steps.ts';
+import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { dueRecount } from './due.ts';
 
 /** After every UUID, in the order of text. */
@@ -19,89 +17,55 @@ const COLUMNS = `id, project_id AS projectId, endpoint, event_types AS eventType
 
 type Stored = Omit<WebhookRow, 'eventTypes'> & { eventTypes: string };
 
-function read(row: Stored): WebhookRow {
+function whole(row: Stored): WebhookRow {
   return { ...row, eventTypes: JSON.parse(row.eventTypes) };
 }
 
-export function webhookOps(tx: Tx): WebhookOps {
-  const sql = {
-    ...prepareWebhooks(tx),
-    ...prepareEnds(tx),
-    ...prepareSecrets(tx),
-    recountDue: dueRecount(tx),
+const reader = preparedOnce(({ db }: Tx) => {
+  const byId = db.prepare<[string, string], Stored>(`
+    SELECT ${COLUMNS} FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`);
+  return (id: string, projectId: string) => {
+    const row = byId.get(id, projectId);
+    return row && whole(row);
   };
+});
 
+export function webhookViews(tx: Tx): Pick<WebhookOps, 'getWebhook' | 'listWebhooks'> {
+  const read = reader(tx);
+  // Index webhooks_by_project; ids are UUID v7, so newest id = newest webhook.
+  const page = tx.db.prepare<[string, string, number], Stored>(`
+    SELECT ${COLUMNS} FROM webhooks
+    WHERE project_id = ? AND id < ? AND status <> 'deleted'
+    ORDER BY id DESC LIMIT ?`);
   return {
-    createWebhook(webhook, max) {
-      const { id, projectId, endpointKey, sealed, at } = webhook;
-      if (sql.byEndpoint.get(projectId, endpointKey, id)) return { outcome: 'endpoint-taken' };
-      if ((sql.count.get(projectId) ?? 0) >= max) return { outcome: 'too-many' };
-      const { sealed: _, ...row } = { ...webhook, eventTypes: JSON.stringify(webhook.eventTypes) };
-      const made = must(sql.insert.get(row), 'row');
-      sql.insertSecret.run(id, 1, sealed, at);
-      return { outcome: 'written', webhook: read(made) };
-    },
-
-    getWebhook({ id, projectId }) {
-      const row = sql.byId.get(id, projectId);
-      return row && read(row);
-    },
-
+    getWebhook: ({ id, projectId }) => read(id, projectId),
     listWebhooks: ({ projectId, before, limit }) =>
-      sql.page.all(projectId, before ?? LAST_ID, limit).map(read),
+      page.all(projectId, before ?? LAST_ID, limit).map(whole),
+  };
+}
 
-    updateWebhook({ id, projectId, endpoint, eventTypes, at }) {
-      if (!sql.byId.get(id, projectId)) return undefined;
-      if (endpoint && sql.byEndpoint.get(projectId, endpoint.key, id)) {
-        return { outcome: 'endpoint-taken' };
-      }
-      if (endpoint) {
-        sql.setEndpoint.run({ id, text: endpoint.text, key: endpoint.key });
-        sql.enable.run(id);
-        tx.wake('deliveries');
-      }
-      if (eventTypes) {
-        const types = JSON.stringify(eventTypes);
-        sql.setEventTypes.run(types, id);
-        sql.cancelUnsubscribed.run(at, id, types);
-        sql.recountDue.run(id);
-      }
-      sql.touch.run(at, id);
-      return { outcome: 'written', webhook: read(must(sql.byId.get(id, projectId), 'row')) };
+export function webhookStatements(tx: Tx): WebhookStatements {
+  const sql = { ...prepareWebhooks(tx), ...prepareEnds(tx) };
+  const read = reader(tx);
+  return {
+    ...secretStatements(tx),
+    read: (id, projectId) => found(read(id, projectId)),
+    isTaken: (projectId, endpointKey, id) =>
+      found(sql.byEndpoint.get(projectId, endpointKey, id) !== undefined),
+    countOf: (projectId) => found(sql.count.get(projectId) ?? 0),
+    insert({ sealed: _, ...webhook }) {
+      const row = { ...webhook, eventTypes: JSON.stringify(webhook.eventTypes) };
+      return found(whole(must(sql.insert.get(row), 'row')));
     },
-
-    deleteWebhook({ id, projectId, at }) {
-      if (sql.remove.run(at, id, projectId).changes === 0) return false;
-      sql.cancelAll.run(at, id);
-      sql.wipeSecrets.run(id);
-      // Whoever sends to it now is told.
-      tx.wake('deliveries');
-      return true;
-    },
-
-    enableWebhook({ id, projectId, at }) {
-      if (!sql.byId.get(id, projectId)) return undefined;
-      sql.enable.run(id);
-      sql.touch.run(at, id);
-      tx.wake('deliveries');
-      return read(must(sql.byId.get(id, projectId), 'row'));
-    },
-
-    nextSecretSeq({ id, projectId }) {
-      return sql.byId.get(id, projectId) && (sql.lastSeq.get(id) ?? 0) + 1;
-    },
-
-    addSecret({ id, projectId, seq, sealed, at, oldExpireAt }, max) {
-      if (!sql.byId.get(id, projectId)) return 'missing';
-      if ((sql.lastSeq.get(id) ?? 0) + 1 !== seq) return 'raced';
-      const oldLive = oldExpireAt > at ? (sql.countLive.get(id, at) ?? 0) : 0;
-      if (oldLive + 1 > max) return 'too-many';
-      sql.endOld.run({ id, oldExpireAt });
-      sql.insertSecret.run(id, seq, sealed, at);
-      sql.wipeEnded.run(id, at);
-      sql.touch.run(at, id);
-      return 'added';
-    },
+    setEndpoint: (id, endpoint) => void sql.setEndpoint.run({ id, ...endpoint }),
+    enable: (id) => void sql.enable.run(id),
+    setEventTypes: (id, types) => void sql.setEventTypes.run(JSON.stringify(types), id),
+    cancelUnsubscribed: (id, types, at) =>
+      void sql.cancelUnsubscribed.run(at, id, JSON.stringify(types)),
+    recountDue: (id) => void sql.recountDue.run(id),
+    touch: (id, at) => void sql.touch.run(at, id),
+    remove: ({ id, projectId, at }) => found(sql.remove.run(at, id, projectId).changes > 0),
+    cancelAll: (id, at) => void sql.cancelAll.run(at, id),
   };
 }
 
@@ -121,15 +85,6 @@ function prepareWebhooks({ db }: Tx) {
         created_at, updated_at)
       VALUES (@id, @projectId, @endpoint, @endpointKey, @eventTypes, 'enabled', @at, @at)
       RETURNING ${COLUMNS}`),
-    byId: db.prepare<[string, string], Stored>(`
-      SELECT ${COLUMNS} FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`),
-    // Index webhooks_by_project; ids are UUID v7, so newest id = newest webhook.
-    page: db.prepare<[string, string, number], Stored>(`
-      SELECT ${COLUMNS} FROM webhooks
-      WHERE project_id = ? AND id < ? AND status <> 'deleted'
-      ORDER BY id DESC LIMIT ?`),
-    // A new endpoint is a new start (proto/spec/webhooks.md 7), so it also enables what was
-    // disabled.
     setEndpoint: db.prepare<[{ id: string; text: string; key: string }]>(`
       UPDATE webhooks SET endpoint = @text, endpoint_key = @key WHERE id = @id`),
     enable: db.prepare<[string]>(`
@@ -145,8 +100,10 @@ function prepareWebhooks({ db }: Tx) {
   };
 }
 
-function prepareEnds({ db }: Tx) {
+function prepareEnds(tx: Tx) {
+  const { db } = tx;
   return {
+    recountDue: dueRecount(tx),
     remove: db.prepare<[number, string, string]>(`
       UPDATE webhooks SET status = 'deleted', next_due = NULL, updated_at = ?, version = version + 1
       WHERE id = ? AND project_id = ? AND status <> 'deleted'`),
@@ -160,6 +117,21 @@ function prepareEnds({ db }: Tx) {
         SELECT id FROM events
         WHERE id = deliveries.event_id AND type <> '${TEST_TYPE}'
           AND type NOT IN (SELECT value FROM json_each(?)))`),
+  };
+}
+
+type SecretNames = 'insertSecret' | 'lastSeq' | 'countLive';
+type SecretEnds = 'endSecrets' | 'removeEndedSecrets' | 'removeSecrets';
+
+function secretStatements(tx: Tx): Pick<WebhookStatements, SecretNames | SecretEnds> {
+  const sql = prepareSecrets(tx);
+  return {
+    insertSecret: (id, { seq, sealed, at }) => void sql.insertSecret.run(id, seq, sealed, at),
+    lastSeq: (id) => found(sql.lastSeq.get(id) ?? 0),
+    countLive: (id, at) => found(sql.countLive.get(id, at) ?? 0),
+    endSecrets: (id, oldExpireAt) => void sql.endOld.run({ id, oldExpireAt }),
+    removeEndedSecrets: (id, at) => void sql.wipeEnded.run(id, at),
+    removeSecrets: (id) => void sql.wipeSecrets.run(id),
   };
 }
 
