@@ -32,7 +32,7 @@ import { ensureProject, type FirstStart, openFirstKey } from './projects/first-k
 import { startSweep } from './runners/lease-sweep.ts';
 import { allHandlers, type CoreDeps } from './services.ts';
 import type { Store } from './store/types.ts';
-import { openChecks } from './validation/validator.ts';
+import { openValidator } from './validation/validator.ts';
 import { startHeartbeat } from './webhooks/heartbeat.ts';
 
 // `tabern serve` may load this file of core and no other.
@@ -108,11 +108,11 @@ async function start(
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
   opened.use(startRetention(config, { store, files, log, now, isHeld }));
-  const checks = opened.use(openChecks());
+  const validator = opened.use(openValidator());
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
   const closing = new AbortController();
-  const state = { store, files, sealer, keys, checks, log, now, steady, isHeld };
+  const state = { store, files, sealer, keys, validator, log, now, steady, isHeld };
   const handlers = allHandlers({
     ...state,
     ...watch,

@@ -50,7 +50,7 @@ import { recordingService } from './sessions/recordings/recordings.ts';
 import { sessionService } from './sessions/sessions.ts';
 import { signingKeys as openSigningKeys } from './sessions/signing-keys.ts';
 import type { Store } from './store/types.ts';
-import type { Checks } from './validation/validator.ts';
+import type { Validator } from './validation/validator.ts';
 import { deliveryService } from './webhooks/deliveries.ts';
 import { webhookService } from './webhooks/webhooks.ts';
 
@@ -70,7 +70,7 @@ export type CoreDeps = {
   files: BlobFiles;
   sealer: Sealer;
   keys: KeyPool;
-  checks: Checks;
+  validator: Validator;
   authenticate: Authenticate;
   forgetKey: ForgetKey;
   log: Log;
@@ -99,14 +99,15 @@ export type CoreDeps = {
 };
 
 export function allHandlers(parts: CoreDeps): AllHandlers {
-  const { store, files, sealer, keys, checks, log, now, leaseMs, queueMax, closing } = parts;
+  const { store, files, sealer, keys, validator, log, now } = parts;
+  const { leaseMs, queueMax, closing } = parts;
   const { webhookAllow: allow, webhookRule: rule, wall } = parts;
   const { webhookRatePerS: ratePerS, disk, readiness, metrics, extensionsMax } = parts;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
   const functions = { ...buildHandlers(work), ...functionHandlers(work) };
   const secrets = sessionSecrets(sealer);
   const quotas = openQuotas({ store, defaults: parts.quotas });
-  const invocations = invocationService({ ...work, checks, secrets, quotas, closing });
+  const invocations = invocationService({ ...work, validator, secrets, quotas, closing });
   const linked = { sealer, now, isRevoked: revokedKeys({ store, now, steady: parts.steady }) };
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
@@ -115,12 +116,12 @@ export function allHandlers(parts: CoreDeps): AllHandlers {
   const content = { ...stored, links, recording, extensionsMax, uploads: openUploads() };
   const signingKeys = openSigningKeys(sealer);
   const leases = { log, leaseMs, readiness, secrets, closing };
-  const runners = runnerService({ ...content, ...leases, checks, signingKeys });
+  const runners = runnerService({ ...content, ...leases, validator, signingKeys });
   const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
-    ...sessionService({ store, signingKeys, secrets, checks, now, closing }),
+    ...sessionService({ store, signingKeys, secrets, validator, now, closing }),
     ...sessionLogService({ store }),
     ...recordingService({ store, files, links: recorded, now, keptDays: parts.recordingDays }),
     ...liveView({ store, now, tokens: views, signingKeys }),

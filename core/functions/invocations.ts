@@ -36,7 +36,7 @@ import {
   problemOf,
   type SessionParams,
 } from '../validation/session-params.ts';
-import type { Checks } from '../validation/validator.ts';
+import type { Validator } from '../validation/validator.ts';
 import { logToProto } from './functions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { invocationToProto } from './invocation-view.ts';
@@ -50,7 +50,7 @@ const REGION = 'us-west-2';
 export type InvocationOptions = {
   store: Store;
   now: () => number;
-  checks: Checks;
+  validator: Validator;
   secrets: SessionSecrets;
   quotas: Pick<Quotas, 'checkRoom'>;
   /** Invocations of a project that may wait. */
@@ -122,7 +122,7 @@ export function invocationService(
 
 /** A new invocation, or the one that its idempotency key has made. */
 async function accept(
-  { store, now, checks, secrets, quotas, queueMax, waitMs }: InvocationOptions,
+  { store, now, validator, secrets, quotas, queueMax, waitMs }: InvocationOptions,
   request: InvokeFunctionRequest,
   { projectId, call }: ProjectCaller,
 ): Promise<InvocationRow> {
@@ -140,9 +140,9 @@ async function accept(
   await quotas.checkRoom(projectId, 'RESULT');
   const version = await findVersion(store, { functionId, versionId, projectId });
   const session = sessionParams(version, over);
-  const wrong = await checks.patterns(projectId, session);
+  const wrong = await validator.patterns(projectId, session);
   if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
-  const params = await checks.params(version, given);
+  const params = await validator.params(version, given);
   const contextId = contextOf(session);
   if (contextId !== null) await findContext(store, { id: contextId, projectId });
   const extensionId = extensionOf(session);

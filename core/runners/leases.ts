@@ -29,7 +29,7 @@ import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
 import { addRecording } from '../sessions/recordings/recordings.ts';
 import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { LeasedWork, WorkKind } from '../store/types/leases.ts';
-import type { Checks } from '../validation/validator.ts';
+import type { Validator } from '../validation/validator.ts';
 import { buildOutcome, invocationOutcome } from './outcomes.ts';
 import { sessionLeases } from './session-leases.ts';
 
@@ -46,7 +46,7 @@ const LOG_LINES_MAX = 20_000;
 const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not kept]';
 
 export type LeaseOptions = ContentOptions & {
-  checks: Checks;
+  validator: Validator;
   quotas: Pick<Quotas, 'checkRoom' | 'within'>;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
@@ -60,7 +60,7 @@ export type LeaseOptions = ContentOptions & {
 export function runnerService(
   options: LeaseOptions,
 ): Service<typeof RunnerServiceService, MachineCaller> {
-  const { store, checks, now, leaseMs, readiness } = options;
+  const { store, validator, now, leaseMs, readiness } = options;
 
   return {
     async registerRunner({ runnerId, instanceId, address }) {
@@ -128,13 +128,13 @@ export function runnerService(
     async completeInvocation({ leaseId, outcome, sessionStartMs }) {
       const at = now();
       const sessionStartedAt = sessionStartMs > 0 ? Math.min(Math.round(sessionStartMs), at) : null;
-      const checked = await invocationOutcome({ store, checks }, { leaseId, outcome });
+      const checked = await invocationOutcome({ store, validator }, { leaseId, outcome });
       const end = { leaseId, outcome: checked, sessionStartedAt, at };
       return { accepted: await store.completeInvocation(end) };
     },
 
     async completeBuild({ leaseId, outcome }) {
-      const checked = await buildOutcome({ store, checks }, leaseId, outcome);
+      const checked = await buildOutcome({ store, validator }, leaseId, outcome);
       return { accepted: await store.completeBuild({ leaseId, outcome: checked, at: now() }) };
     },
   };

@@ -14,7 +14,7 @@ import type { InvocationCause } from '../store/types/invocations.ts';
 import type { BuildOutcome, InvocationOutcome } from '../store/types/leases.ts';
 import type { Store } from '../store/types.ts';
 import type { Checked } from '../validation/manifests.ts';
-import type { Checks } from '../validation/validator.ts';
+import type { Validator } from '../validation/validator.ts';
 
 /** In bytes of JSON. Source: proto/spec/functions.md 5. */
 const RESULTS_MAX_BYTES = 6 << 20;
@@ -40,7 +40,7 @@ const BUILD_CODES = [
 ];
 
 export async function invocationOutcome(
-  { store, checks }: { store: Store; checks: Checks },
+  { store, validator }: { store: Store; validator: Validator },
   { leaseId, outcome: reported }: Pick<CompleteInvocationRequest, 'leaseId' | 'outcome'>,
 ): Promise<InvocationOutcome> {
   if (reported === undefined) return { kind: 'success', results: null };
@@ -49,7 +49,7 @@ export async function invocationOutcome(
     const lease = await store.findLease(leaseId);
     if (!lease) return { kind: 'success', results: null };
     return await resultsOutcome(reported.value, (json, depthMax) =>
-      checks.json(lease.projectId, json, depthMax),
+      validator.json(lease.projectId, json, depthMax),
     );
   }
   const { code, message, name, stack } = reported.value;
@@ -89,7 +89,7 @@ function badResult(problem: string): InvocationOutcome {
  * lease's project.
  */
 export async function buildOutcome(
-  { store, checks }: { store: Store; checks: Checks },
+  { store, validator }: { store: Store; validator: Validator },
   leaseId: string,
   reported: CompleteBuildRequest['outcome'],
 ): Promise<BuildOutcome> {
@@ -105,7 +105,7 @@ export async function buildOutcome(
   const [blob, lease] = await Promise.all([store.getBlob(bundleBlobId), store.findLease(leaseId)]);
   // A lease that is gone needs no check: its outcome is dropped.
   if (!lease) return { kind: 'success', bundleBlobId, manifests: [] };
-  const checked = await checks.manifests(lease.projectId, manifests).catch(tooComplex);
+  const checked = await validator.manifests(lease.projectId, manifests).catch(tooComplex);
   if (checked.kind === 'bad') return { kind: 'failure', cause: checked.cause };
   if (blob?.kind !== 'BUNDLE' || blob.projectId !== lease.projectId) {
     throw invalidField('bundleBlobId', 'must be a bundle written under this lease.');

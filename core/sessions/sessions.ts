@@ -18,7 +18,7 @@ import { isId, newId, pathId } from '../common/ids.ts';
 import type { ListedSession, NewUserSession, SessionRow } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { plainParams, sessionProblem } from '../validation/session-params.ts';
-import type { Checks } from '../validation/validator.ts';
+import type { Validator } from '../validation/validator.ts';
 import { withIgnored } from './ignored-members.ts';
 import { parseQuery } from './metadata-query.ts';
 import type { SessionSecrets } from './proxy-secrets.ts';
@@ -37,7 +37,7 @@ export type SessionOptions = {
   store: Store;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
-  checks: Checks;
+  validator: Validator;
   now: () => number;
   /** Aborts when core closes: those who wait for a Chrome are answered at once. */
   closing: AbortSignal;
@@ -119,12 +119,12 @@ async function release(
 
 /** The session as it is to be stored: checked, with the defaults filled in. */
 async function wanted(
-  { store, secrets, checks, now }: SessionOptions,
+  { store, secrets, validator, now }: SessionOptions,
   request: Omit<CreateSessionRequest, 'projectId'>,
   { projectId, call }: ProjectCaller,
 ): Promise<NewUserSession> {
   const params = plainParams(request);
-  const wrong = sessionProblem(params) ?? (await checks.patterns(projectId, params));
+  const wrong = sessionProblem(params) ?? (await validator.patterns(projectId, params));
   if (wrong) throw invalidField(wrong.path.slice(1) || 'body', wrong.problem);
   const { browserSettings, userMetadata, timeout, region = REGION_DEFAULT } = request;
   const contextId = browserSettings?.context?.id.toLowerCase() ?? null;

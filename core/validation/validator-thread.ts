@@ -1,7 +1,7 @@
 /**
- * The thread in which what tenants wrote is matched against what tenants wrote: params against a
- * schema, patterns of proxies and manifests against our rules. A pattern that backtracks for ever
- * or a schema that explodes stops this thread only; core/validation/validator.ts ends it then.
+ * The thread that validates values of tenants: params against a schema of the tenant, patterns of
+ * proxies and manifests against the service's rules. An endless pattern or schema blocks this
+ * thread only, and core/validation/validator.ts ends it.
  */
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { must } from '../../proto/common/must.ts';
@@ -22,7 +22,7 @@ export type Check =
   | { kind: 'json'; text: string; depthMax: number }
   | { kind: 'manifests'; manifests: CompleteBuildRequest_Success['manifests'] };
 
-export type Verdict =
+export type CheckResult =
   | { kind: 'ready' }
   | { kind: 'params'; params: Params }
   | { kind: 'patterns'; problem: Problem | undefined }
@@ -35,10 +35,10 @@ if (isMainThread)
 
 const port = must(parentPort, 'port to the parent');
 const checkParams = paramsChecker();
-port.on('message', (check: Check) => port.postMessage(verdictOf(check)));
-port.postMessage({ kind: 'ready' } satisfies Verdict);
+port.on('message', (check: Check) => port.postMessage(resultOf(check)));
+port.postMessage({ kind: 'ready' } satisfies CheckResult);
 
-function verdictOf(check: Check): Verdict {
+function resultOf(check: Check): CheckResult {
   try {
     switch (check.kind) {
       case 'manifests':
@@ -56,7 +56,7 @@ function verdictOf(check: Check): Verdict {
   }
 }
 
-/** A schema that refers to itself without end exhausts the stack: the tenant's doing, not ours. */
+/** A schema that refers to itself endlessly exhausts the stack: an error of the tenant. */
 function refusalOf(error: unknown): unknown {
   if (error instanceof Fault || !(error instanceof RangeError)) return error;
   return invalidField('params', 'cannot be checked: the schema of the function has no end.');

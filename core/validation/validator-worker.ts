@@ -1,7 +1,7 @@
 /**
  * One thread that runs checks, one at a time. A check that exceeds its CPU time, or the thread's
  * memory, ends the thread; the next check starts another.
- *   closed --run--> starting --ready--> running --verdict--> idle --run--> running
+ *   closed --run--> starting --ready--> running --result--> idle --run--> running
  *   running --time or memory exceeded--> closed
  */
 import { Worker } from 'node:worker_threads';
@@ -9,27 +9,29 @@ import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
 import { limitCpu } from '../../proto/common/cpu-clock.ts';
 import { must } from '../../proto/common/must.ts';
 import { fromPlain } from '../store/messages.ts';
-import type { Check, Verdict } from './validator-thread.ts';
+import type { Check, CheckResult } from './validator-thread.ts';
 
 const HEAP_MAX_MB = 256;
 
 /** The check exceeded its limits, and the thread was ended. */
-export class CheckExceeded extends Error {}
+export class CheckTimeoutError extends Error {}
 
-export type Validator = {
-  /** Not before the previous check has ended. Throws CheckExceeded, or the error of the check. */
-  run(check: Check): Promise<Verdict>;
+export type ValidatorWorker = {
+  /** Not before the previous check has ended. Throws CheckTimeoutError, or the error of the check. */
+  run(check: Check): Promise<CheckResult>;
   /** Ends the thread; a check that runs is rejected with this error. */
   close(error: Error): Promise<void>;
 };
 
 /** The thread starts with the first check. */
-export function openValidator(checkMaxMs: number): Validator {
+export function openValidatorWorker(checkMaxMs: number): ValidatorWorker {
   let worker: Worker | undefined;
   let isReady = false;
-  let running: (PromiseWithResolvers<Verdict> & { check: Check; limit?: Disposable }) | undefined;
+  let running:
+    | (PromiseWithResolvers<CheckResult> & { check: Check; limit?: Disposable })
+    | undefined;
 
-  function settle(end: (waiter: PromiseWithResolvers<Verdict>) => void): void {
+  function settle(end: (waiter: PromiseWithResolvers<CheckResult>) => void): void {
     const ended = running;
     running = undefined;
     ended?.limit?.[Symbol.dispose]();
@@ -48,9 +50,9 @@ export function openValidator(checkMaxMs: number): Validator {
     const current = running;
     if (!current || !isReady) return;
     const thread = must(worker, 'a thread that is ready');
-    // A verdict that arrived while the main thread was busy is accepted before the time is judged.
+    // A result that arrived while the main thread was busy counts before the time limit.
     const over = () =>
-      setImmediate(() => running === current && void stop(new CheckExceeded('of CPU time')));
+      setImmediate(() => running === current && void stop(new CheckTimeoutError('of CPU time')));
     current.limit = limitCpu(thread, checkMaxMs, over);
     thread.postMessage(current.check);
   }
@@ -62,26 +64,26 @@ export function openValidator(checkMaxMs: number): Validator {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
     });
     opened.unref();
-    opened.on('message', (verdict: Verdict) => {
+    opened.on('message', (result: CheckResult) => {
       if (opened !== worker) return;
-      if (verdict.kind === 'ready') {
+      if (result.kind === 'ready') {
         isReady = true;
         post();
-      } else if (verdict.kind === 'failed') {
-        settle(({ reject }) => reject(fromPlain(verdict.error)));
-      } else settle(({ resolve }) => resolve(verdict));
+      } else if (result.kind === 'failed') {
+        settle(({ reject }) => reject(fromPlain(result.error)));
+      } else settle(({ resolve }) => resolve(result));
     });
     // Out of memory, or ended by the check; before it is ready: it cannot start.
     opened.on('error', (error) => {
       if (opened !== worker) return;
-      void stop(isReady ? new CheckExceeded('of memory', { cause: error }) : (error as Error));
+      void stop(isReady ? new CheckTimeoutError('of memory', { cause: error }) : (error as Error));
     });
     return opened;
   }
 
   return {
     run(check) {
-      running = { ...Promise.withResolvers<Verdict>(), check };
+      running = { ...Promise.withResolvers<CheckResult>(), check };
       const { promise } = running;
       worker ??= open();
       post();

@@ -1,9 +1,9 @@
 /**
- * Checks of what tenants wrote against what tenants wrote, in threads and in bounded CPU time.
- * Projects take turns, and each has one check at a time. A check that exceeds its time ends its
- * thread, and its project pauses: a hostile project takes a small share of one core, and no thread
- * that another project waits for.
- *   waiting --turn--> running --verdict--> (answered);  running --time over--> (refused)
+ * Validates values of tenants against rules of tenants, in threads and in bounded CPU time. Projects
+ * share the threads fairly, and each runs one check at a time. A check that exceeds its time ends
+ * its thread, and its project pauses: a hostile project takes a small share of one core, and no
+ * thread that another project waits for.
+ *   waiting --dequeued--> running --result--> (resolved);  running --timeout--> (rejected)
  */
 
 import { type JsonProblem, jsonProblem } from '../../proto/json/json-scan.ts';
@@ -12,8 +12,12 @@ import { openFairQueue } from '../../proto/sharing/fair-queue.ts';
 import type { Checked } from './manifests.ts';
 import type { Problem, SessionParams } from './session-params.ts';
 import { hasPatterns } from './session-patterns.ts';
-import type { Check, Params, Verdict } from './validator-thread.ts';
-import { CheckExceeded, openValidator, type Validator } from './validator-worker.ts';
+import type { Check, CheckResult, Params } from './validator-thread.ts';
+import {
+  CheckTimeoutError,
+  openValidatorWorker,
+  type ValidatorWorker,
+} from './validator-worker.ts';
 
 /** Ours: a project holds one at most, so that a second project waits for no check of the first. */
 const THREADS = 2;
@@ -21,13 +25,13 @@ const THREADS = 2;
 const CHECK_MAX_MS = 1_000;
 /** Ours: a project whose check was ended has at most a tenth of the thread. */
 const PAUSE_MS = 10_000;
-/** Ours: checks of one project that may wait. */
+/** Ours: queued checks of one project. */
 const WAITING_MAX = 1_000;
 
 /** Ours, in characters: a scan of them takes about a millisecond. */
 const SCANNED_HERE_MAX = 64 << 10;
 
-export type Checks = AsyncDisposable & {
+export type Validator = AsyncDisposable & {
   /** The params as they hold, with defaults filled in. Throws INVALID_FIELD. */
   params(
     version: { id: string; projectId: string; paramsSchema: string | null },
@@ -46,61 +50,60 @@ export type Checks = AsyncDisposable & {
 
 type Waiter = {
   check: Check;
-  resolve(verdict: Verdict): void;
+  resolve(result: CheckResult): void;
   reject(error: Error): void;
 };
 
 /** A thread starts with its first check. */
-export function openChecks({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } = {}): Checks {
-  const turns = new Turns(checkMaxMs, pauseMs);
+export function openValidator({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } = {}): Validator {
+  const queue = new CheckQueue(checkMaxMs, pauseMs);
+  const run = async <K extends Check['kind']>(
+    projectId: string,
+    check: Extract<Check, { kind: K }>,
+  ): Promise<Extract<CheckResult, { kind: K }>> => {
+    // a thread answers a check with a result of the check's kind
+    return (await queue.run(projectId, check)) as Extract<CheckResult, { kind: K }>;
+  };
   return {
     async params({ id, projectId, paramsSchema }, params) {
       if (paramsSchema === null) return params;
       const version = { id, paramsSchema };
-      const verdict = await turns.ask(projectId, { kind: 'params', version, params });
-      if (verdict.kind !== 'params') throw new Error('an answer to another question');
-      return verdict.params;
+      return (await run(projectId, { kind: 'params', version, params })).params;
     },
     async patterns(projectId, session) {
       if (!hasPatterns(session)) return undefined;
-      const verdict = await turns.ask(projectId, { kind: 'patterns', session });
-      if (verdict.kind !== 'patterns') throw new Error('an answer to another question');
-      return verdict.problem;
+      return (await run(projectId, { kind: 'patterns', session })).problem;
     },
     async json(projectId, text, depthMax) {
       if (text.length <= SCANNED_HERE_MAX) return jsonProblem(text, depthMax);
-      const verdict = await turns.ask(projectId, { kind: 'json', text, depthMax });
-      if (verdict.kind !== 'json') throw new Error('an answer to another question');
-      return verdict.problem;
+      return (await run(projectId, { kind: 'json', text, depthMax })).problem;
     },
     async manifests(projectId, manifests) {
-      const verdict = await turns.ask(projectId, { kind: 'manifests', manifests });
-      if (verdict.kind !== 'manifests') throw new Error('an answer to another question');
-      return verdict.checked;
+      return (await run(projectId, { kind: 'manifests', manifests })).checked;
     },
-    [Symbol.asyncDispose]: () => turns.close(),
+    [Symbol.asyncDispose]: () => queue.close(),
   };
 }
 
-class Turns {
+class CheckQueue {
   readonly #pauseMs: number;
   readonly #waiting = openFairQueue<Waiter>();
   /** Projects with a check that runs: at most one each. */
   readonly #running = new Set<string>();
   /** Projects whose check was ended, and until when they wait. */
   readonly #paused = new Map<string, number>();
-  readonly #all: readonly Validator[];
+  readonly #all: readonly ValidatorWorker[];
   /** The last one has run a check last: the others start only when they are needed. */
-  readonly #idle: Validator[];
+  readonly #idle: ValidatorWorker[];
   #isClosed = false;
 
   constructor(checkMaxMs: number, pauseMs: number) {
     this.#pauseMs = pauseMs;
-    this.#all = Array.from({ length: THREADS }, () => openValidator(checkMaxMs));
+    this.#all = Array.from({ length: THREADS }, () => openValidatorWorker(checkMaxMs));
     this.#idle = [...this.#all];
   }
 
-  ask(projectId: string, check: Check): Promise<Verdict> {
+  run(projectId: string, check: Check): Promise<CheckResult> {
     if (this.#isClosed) return Promise.reject(new Fault('DRAINING', 'Shutting down.'));
     // A build is seldom, and has no second chance.
     const isPaused = (this.#paused.get(projectId) ?? 0) > performance.now();
@@ -109,7 +112,7 @@ class Turns {
     if (this.#waiting.sizeOf(projectId) >= WAITING_MAX) {
       return Promise.reject(new Fault('CORE_UNAVAILABLE', 'The service is overloaded.'));
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Verdict>();
+    const { promise, resolve, reject } = Promise.withResolvers<CheckResult>();
     this.#waiting.push(projectId, { check, resolve, reject });
     this.#next();
     return promise;
@@ -132,12 +135,12 @@ class Turns {
     }
   }
 
-  async #run(validator: Validator, projectId: string, waiter: Waiter): Promise<void> {
+  async #run(validator: ValidatorWorker, projectId: string, waiter: Waiter): Promise<void> {
     try {
       waiter.resolve(await validator.run(waiter.check));
     } catch (error) {
-      if (error instanceof CheckExceeded) this.#pause(projectId);
-      waiter.reject(error instanceof CheckExceeded ? tooSlow() : asFault(error));
+      if (error instanceof CheckTimeoutError) this.#pause(projectId);
+      waiter.reject(error instanceof CheckTimeoutError ? tooSlow() : asFault(error));
     }
     this.#running.delete(projectId);
     this.#idle.push(validator);

@@ -74,7 +74,7 @@ function counted(bench: Bench, projectId: string) {
   const work = { store, now: () => T0, queueMax: 10, waitMs: 1, closing };
   const service = invocationService({
     ...work,
-    checks: {} as never,
+    validator: {} as never,
     secrets: {} as never,
     quotas: {} as never,
   });

@@ -10,7 +10,7 @@ import { runnerService } from '../../../core/runners/leases.ts';
 import { sessionSecrets } from '../../../core/sessions/proxy-secrets.ts';
 import { signingKeys } from '../../../core/sessions/signing-keys.ts';
 import type { Store } from '../../../core/store/types.ts';
-import { openChecks } from '../../../core/validation/validator.ts';
+import { openValidator } from '../../../core/validation/validator.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
@@ -95,7 +95,7 @@ test('work that was taken in the moment in which its caller left is put back', a
     },
   };
   const closing = new AbortController().signal;
-  await using checks = openChecks();
+  await using checks = openValidator();
   const sealer = sealerOf(Buffer.alloc(32));
   const service = runnerService({
     store,

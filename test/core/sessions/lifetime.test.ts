@@ -6,7 +6,7 @@ import { sealerOf } from '../../../core/common/sealer.ts';
 import { sessionSecrets } from '../../../core/sessions/proxy-secrets.ts';
 import { sessionService } from '../../../core/sessions/sessions.ts';
 import { signingKeys } from '../../../core/sessions/signing-keys.ts';
-import { openChecks } from '../../../core/validation/validator.ts';
+import { openValidator } from '../../../core/validation/validator.ts';
 import { must } from '../../../proto/common/must.ts';
 import { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { faultOf } from '../../support/fault.ts';
@@ -85,7 +85,7 @@ test('where no runner has a place, the answer is the session that waits', async 
   await using bench = await openBench(must(ENGINES[0], 'engine'));
   const projectId = await bench.project('p');
   const sealer = sealerOf(Buffer.alloc(32));
-  await using checks = openChecks();
+  await using checks = openValidator();
   const service = sessionService({
     store: bench.store,
     now: () => T0,

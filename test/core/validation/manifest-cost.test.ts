@@ -1,7 +1,7 @@
 /** What a build may report, in its dearest forms: read in a checks' thread, in bounded CPU time. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openChecks } from '../../../core/validation/validator.ts';
+import { openValidator } from '../../../core/validation/validator.ts';
 
 const test = suite('core/validation/manifest-cost');
 
@@ -34,7 +34,7 @@ const WORST: [string, { config?: string; schema?: string }][] = [
 
 for (const [what, { config = '', schema = '' }] of WORST) {
   test(`${what}: ten functions of 64 KiB cost little CPU time here`, async () => {
-    await using checks = openChecks();
+    await using checks = openValidator();
     const manifests = Array.from({ length: FUNCTIONS }, (_, at) => ({
       name: `f${at}`,
       sessionConfigJson: config,

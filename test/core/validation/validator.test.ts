@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openChecks } from '../../../core/validation/validator.ts';
+import { openValidator } from '../../../core/validation/validator.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 
@@ -21,14 +21,14 @@ const HOSTILE = { properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
 const ENDLESS = { a: `${'a'.repeat(60)}!` };
 
 test('params come back with defaults; without a schema as they are', async () => {
-  await using checks = openChecks();
+  await using checks = openValidator();
   assert.equal(await checks.params(versionOf('p', PLAIN), { m: 1 }), { m: 1, n: 3 });
   const params = { any: [1] };
   assert.is(await checks.params(versionOf('p', null), params), params);
 });
 
 test('what does not hold is refused by its field', async () => {
-  await using checks = openChecks();
+  await using checks = openValidator();
   const fault = await faultOf(checks.params(versionOf('p', PLAIN), { n: 'x' }));
   assert.is(fault.reason, 'INVALID_FIELD');
   assert.is(fault.facts['field'], 'params/n');
@@ -38,7 +38,7 @@ test('what does not hold is refused by its field', async () => {
 const LONG_MS = 2_000;
 
 test('a pattern that never ends is ended, and this thread goes on meanwhile', async () => {
-  await using checks = openChecks({ checkMaxMs: LONG_MS });
+  await using checks = openValidator({ checkMaxMs: LONG_MS });
   const hostile = versionOf('bad', HOSTILE);
   const ended = faultOf(checks.params(hostile, ENDLESS));
   let turns = 0;
@@ -70,7 +70,7 @@ function busyChildren(count: number): Disposable {
 }
 
 test('a check is judged by CPU time: a machine under load refuses nothing', async () => {
-  await using checks = openChecks({ checkMaxMs: LONG_MS });
+  await using checks = openValidator({ checkMaxMs: LONG_MS });
   const slow = versionOf('p', HOSTILE);
   assert.equal(await checks.params(slow, { a: 'a' }), { a: 'a' }); // the thread runs
   const letters = lettersTaking(LONG_MS / 5);
@@ -80,7 +80,7 @@ test('a check is judged by CPU time: a machine under load refuses nothing', asyn
 });
 
 test('its project waits then, and no other does', async () => {
-  await using checks = openChecks({ checkMaxMs: LONG_MS, pauseMs: 600_000 });
+  await using checks = openValidator({ checkMaxMs: LONG_MS, pauseMs: 600_000 });
   const hostile = versionOf('bad', HOSTILE);
   const all = [1, 2, 3].map(() => faultOf(checks.params(hostile, ENDLESS)));
   // the second and the third are not tried: each would wait longer than this file may
@@ -90,7 +90,7 @@ test('its project waits then, and no other does', async () => {
 });
 
 test('a project is heard again after its pause', async () => {
-  await using checks = openChecks({ checkMaxMs: 100, pauseMs: 1 });
+  await using checks = openValidator({ checkMaxMs: 100, pauseMs: 1 });
   const hostile = versionOf('bad', HOSTILE);
   await faultOf(checks.params(hostile, ENDLESS));
   const heard = () => checks.params(hostile, { a: 'aa' }).catch(() => undefined);
@@ -98,7 +98,7 @@ test('a project is heard again after its pause', async () => {
 });
 
 test('projects take turns on the thread that is free', async () => {
-  await using checks = openChecks({ checkMaxMs: 60_000 });
+  await using checks = openValidator({ checkMaxMs: 60_000 });
   const busy = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS));
   const [a, b] = [versionOf('a', PLAIN), versionOf('b', PLAIN)];
   const order: string[] = [];
@@ -112,7 +112,7 @@ test('projects take turns on the thread that is free', async () => {
 });
 
 test('a project waits for no check of another: each holds one thread of two', async () => {
-  await using checks = openChecks({ checkMaxMs: 10_000 });
+  await using checks = openValidator({ checkMaxMs: 10_000 });
   let isOver = false;
   const hostile = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS)).then(() => {
     isOver = true;
@@ -127,14 +127,14 @@ test('a project waits for no check of another: each holds one thread of two', as
 });
 
 test('a schema that refers to itself without end is the tenant’s fault', async () => {
-  await using checks = openChecks();
+  await using checks = openValidator();
   const endless = { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' };
   const fault = await faultOf(checks.params(versionOf('p', endless), {}));
   assert.is(fault.reason, 'INVALID_FIELD');
 });
 
 test('manifests are checked there too', async () => {
-  await using checks = openChecks();
+  await using checks = openValidator();
   const found = [{ name: 'f', sessionConfigJson: '', paramsSchemaJson: '{"type":"nothing"}' }];
   const checked = await checks.manifests('p', found);
   assert.is(checked.kind === 'bad' && checked.cause.code, 'BUILD_ERROR');
@@ -142,7 +142,7 @@ test('manifests are checked there too', async () => {
 });
 
 test('closing answers those who wait', async () => {
-  const checks = openChecks();
+  const checks = openValidator();
   const waiting = faultOf(checks.params(versionOf('p', HOSTILE), ENDLESS));
   await checks[Symbol.asyncDispose]();
   assert.is((await waiting).reason, 'DRAINING');
