@@ -95,11 +95,11 @@ test('work that was taken in the moment in which its caller left is put back', a
     },
   };
   const closing = new AbortController().signal;
-  await using checks = openValidator();
+  await using validator = openValidator();
   const sealer = sealerOf(Buffer.alloc(32));
   const service = runnerService({
     store,
-    checks,
+    validator,
     now: () => T0,
     leaseMs: 15_000,
     closing,

@@ -85,14 +85,14 @@ test('where no runner has a place, the answer is the session that waits', async 
   await using bench = await openBench(must(ENGINES[0], 'engine'));
   const projectId = await bench.project('p');
   const sealer = sealerOf(Buffer.alloc(32));
-  await using checks = openValidator();
+  await using validator = openValidator();
   const service = sessionService({
     store: bench.store,
     now: () => T0,
     closing: new AbortController().signal,
     signingKeys: signingKeys(sealer),
     secrets: sessionSecrets(sealer),
-    checks,
+    validator,
   });
   const call = {
     signal: new AbortController().signal,
