@@ -1,8 +1,8 @@
 /**
- * Core: owns the state and is its only writer. Start is recovery, there is no other path: take the
- * lock, migrate, recount the queues, give each lease a full term, remove files that nobody names,
- * listen. When a commit fails, the outcome of what waited is unknown: it is said so, and the
- * process ends with code 70.
+ * Core: owns the state and is its only writer. Every start is a recovery: acquire the lock,
+ * migrate, recount the queues, give each lease a full term, remove files without a row, listen.
+ * After a failed commit the outcome of waiting operations is unknown: they are answered so, and the
+ * process exits with code 70.
  */
 import { join } from 'node:path';
 import { makeDirectory } from '../proto/common/durable.ts';
@@ -35,16 +35,16 @@ import type { Store } from './store/types.ts';
 import { openValidator } from './validation/validator.ts';
 import { startHeartbeat } from './webhooks/heartbeat.ts';
 
-// `tabern serve` may load this file of core and no other.
+// The only file of core that `tabern serve` may load.
 export { printable, readCoreConfig } from './config.ts';
 
-/** In milliseconds: less is not worth a word. */
+/** In milliseconds: shorter starts are not logged. */
 const CLOCK_BEHIND_MS = 60_000;
-/** Those who waited are told before the process ends. */
+/** Time for answers to waiting calls before the process exits. */
 const FATAL_DELAY_MS = 100;
-/** EX_SOFTWARE: after a write that failed in an unknown state. A restart is the cure. */
+/** EX_SOFTWARE: after a failed write with an unknown outcome. A restart recovers. */
 const FATAL_EXIT_CODE = 70;
-/** EX_CONFIG: no restart cures it, the operator does. */
+/** EX_CONFIG: a restart does not help, the operator must act. */
 const FINAL_EXIT_CODE = 78;
 
 export type Core = AsyncDisposable & {
@@ -53,7 +53,7 @@ export type Core = AsyncDisposable & {
   handlers: AllHandlers;
   /** Address of the gRPC server in grpc-js syntax. */
   address: string;
-  /** While no key of the default project was used. */
+  /** Until a key of the default project is used. */
   firstStart?: FirstStart;
   close(): Promise<void>;
 };
@@ -61,16 +61,16 @@ export type Core = AsyncDisposable & {
 export type CoreOptions = {
   /** Instead of the machine's clocks. */
   now?: () => number;
-  /** Instead of ending the process. */
+  /** Instead of exiting the process. */
   onFatal?: (error: Error) => void;
   metrics?: Metrics;
-  /** Smaller figures, for tests. */
+  /** Smaller values, for tests. */
   disk?: DiskRule;
 };
 
 /**
- * Starts core on its data directory. Throws ConfigError when the directory cannot be used, as
- * DataError when only its operator can repair it.
+ * Starts core on its data directory. Throws ConfigError when the directory cannot be used, and its
+ * subclass DataError when only the operator can repair it.
  */
 export async function startCore(
   config: CoreConfig,
@@ -137,7 +137,7 @@ async function start(
   };
 }
 
-/** A core that has closed was not damaged. */
+/** A core that was closed did not fail. */
 function closer(opened: AsyncDisposableStack, damage: Damage): () => Promise<void> {
   return async () => {
     await opened.disposeAsync();

@@ -54,11 +54,11 @@ import type { Validator } from './validation/validator.ts';
 import { deliveryService } from './webhooks/deliveries.ts';
 import { webhookService } from './webhooks/webhooks.ts';
 
-/** How long work may wait for a runner. Ours: past it nobody waits for the answer any more. */
+/** How long work may wait for a runner. Ours: after that no client waits for the answer. */
 const WAIT_MS = 3_600_000;
 /**
- * What is refused while the disk has little room, beside uploads: beginning takes room, and ending
- * must not want for any.
+ * RPCs refused while the disk is low, besides uploads: new work needs space, and ending work must
+ * have it.
  */
 const BEGINNINGS: ReadonlySet<string> = new Set([
   ...['createSession', 'invokeFunction', 'createBuild'],
@@ -78,9 +78,9 @@ export type CoreDeps = {
   disk: Disk;
   readiness: Readiness;
   now: () => number;
-  /** The same, and never set: for what is kept in memory. */
+  /** Monotonic, for state in memory. */
   steady: () => number;
-  /** While it says so, nothing is thrown away for its age: the clock went far forward. */
+  /** While true, retention removes nothing: the clock jumped far forward. */
   isHeld: () => boolean;
   leaseMs: number;
   queueMax: number;
@@ -92,7 +92,7 @@ export type CoreDeps = {
   recordingDays: number;
   extensionsMax: number;
   quotas: QuotaLimits;
-  /** The machine's own clock: what receivers of signatures compare with. */
+  /** The machine's clock, with which receivers compare signatures. */
   wall: () => number;
   /** Aborts when core closes. */
   closing: AbortSignal;
@@ -158,7 +158,7 @@ export function allHandlers(parts: CoreDeps): AllHandlers {
   };
 }
 
-/** What each call passes on its way to a service: who calls, shares, room on the disk, the log. */
+/** Checks of every call before a service: the caller, shares, free disk space, the log. */
 function entrance({ authenticate, disk, log }: CoreDeps) {
   const enterCall = callShares();
   const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());

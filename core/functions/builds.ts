@@ -1,5 +1,5 @@
 /**
- * Builds: PENDING -> RUNNING -> COMPLETED | FAILED. Accepted here, made by a runner, ended in
+ * Builds: PENDING -> RUNNING -> COMPLETED | FAILED. Accepted here, executed by a runner, ended in
  * core/runners/leases.ts.
  */
 
@@ -14,15 +14,18 @@ import type { Store } from '../store/types.ts';
 import { builtToProto, type FunctionService, logToProto } from './functions.ts';
 import { jsonOf, type ShowJson } from './json-values.ts';
 
-/** Shown until a runner takes it; it counts from there. Source: proto/spec/functions.md 4. */
+/**
+ * Deadline shown until a runner starts the build; it then counts from the start. Source:
+ * proto/spec/functions.md 4.
+ */
 const BUILD_TIMEOUT_MS = 600_000;
 
 export type BuildOptions = {
   store: Store;
   now: () => number;
-  /** Builds of a project that may wait. */
+  /** Limit of pending builds of a project. */
   queueMax: number;
-  /** How long work may wait for a runner. */
+  /** How long a build may wait for a runner. */
   waitMs: number;
 };
 
@@ -101,7 +104,7 @@ function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
 
 /** Source: proto/spec/functions.md 2. */
 const EXTENSIONS = ['.ts', '.js', '.mjs', '.mts'];
-/** In characters. Ours: longer than any path that tar holds without extensions. */
+/** In characters. Ours: longer than any path in a tar without extensions. */
 const LENGTH_MAX = 512;
 
 export function normalisedEntrypoint(typed: string): string {

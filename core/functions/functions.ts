@@ -1,4 +1,4 @@
-/** Functions and their versions, read. Builds make them: core/runners/leases.ts. */
+/** Read access to functions and their versions. Builds create them: core/runners/leases.ts. */
 
 import type {
   FunctionMessage,
@@ -69,7 +69,7 @@ function functionToProto(row: FunctionRow): FunctionMessage {
   };
 }
 
-/** A function inside the build that made this version of it. */
+/** A function in the build that created this version. */
 export function builtToProto(built: BuiltFunction, show: ShowJson): FunctionMessage {
   const createdVersion = versionToProto(built.version, show);
   return { ...functionToProto(built.function), createdVersion };

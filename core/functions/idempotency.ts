@@ -1,6 +1,6 @@
 /**
- * Idempotency keys: a client that did not hear an answer asks again with the same key, and gets
- * what its first request made. Kept in the operation that accepts;
+ * Idempotency keys: a client that received no answer repeats the request with the same key and
+ * receives the result of the first one. Stored in the operation that accepts;
  * core/maintenance/retention-table.ts removes old ones.
  */
 import { createHash } from 'node:crypto';
@@ -9,10 +9,10 @@ import type { IdempotencyKey } from '../store/types/invocations.ts';
 
 /** Source: proto/spec/functions.md 8. */
 export const KEY_KEPT_MS = 24 * 3_600_000;
-/** Ours: room for a quoted UUID and for names, and nothing that a log could not show. */
+/** Ours: enough for a quoted UUID and for names, and printable in logs. */
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Undefined when the client gave none. The request is what it asked for, as JSON. */
+/** Undefined without a key. The request is its content as JSON. */
 export function idempotencyKey(
   key: string | undefined,
   request: object,
@@ -24,7 +24,7 @@ export function idempotencyKey(
   return { key, requestHash: createHash('sha256').update(canonical(request)).digest() };
 }
 
-/** JSON with members in order: a map that a gRPC client sends has none. */
+/** JSON with sorted members: a map of a gRPC client has no order. */
 function canonical(request: object): string {
   return JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,9 +1,9 @@
-/** An invocation as people see it. Pure. */
+/** An invocation as its project reads it. Pure. */
 import type { Invocation } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { InvocationCause, InvocationRow } from '../store/types/invocations.ts';
 import type { ShowJson } from './json-values.ts';
 
-/** Its params and results by `show`. */
+/** Params and results are converted by `show`. */
 export function invocationToProto(row: InvocationRow, show: ShowJson): Invocation {
   const [params, results] = [show(row.params), show(row.results)];
   return {

@@ -1,7 +1,7 @@
 /**
  * Invocations: one run of a function each. PENDING -> RUNNING -> COMPLETED | FAILED, once. Status,
- * session, event and deliveries move in one store operation: a crash leaves all of a step or none
- * of it.
+ * session, event and deliveries change in one store operation: a crash keeps a whole step or
+ * nothing of it.
  */
 
 import {
@@ -44,7 +44,7 @@ import { jsonOf } from './json-values.ts';
 
 /** Levels of nesting. Ours: the limit of REST is lower. */
 const PARAMS_DEPTH_MAX = 100;
-/** Functions are available only there. Source: proto/spec/functions.md 1. */
+/** The only region of functions. Source: proto/spec/functions.md 1. */
 const REGION = 'us-west-2';
 
 export type InvocationOptions = {
@@ -53,11 +53,11 @@ export type InvocationOptions = {
   validator: Validator;
   secrets: SessionSecrets;
   quotas: Pick<Quotas, 'checkRoom'>;
-  /** Invocations of a project that may wait. */
+  /** Limit of pending invocations of a project. */
   queueMax: number;
-  /** How long one may wait for a runner. */
+  /** How long an invocation may wait for a runner. */
   waitMs: number;
-  /** Aborts when core closes: those who wait for an end are answered at once. */
+  /** Aborts when core closes: waiting calls are answered at once. */
   closing: AbortSignal;
 };
 
@@ -74,7 +74,7 @@ export function invocationService(
   }
 
   return {
-    /** Accepts one invocation and answers at once; a runner leases it from here. */
+    /** Accepts one invocation and answers at once; a runner leases it. */
     async invokeFunction(request, caller) {
       const row = await accept(options, request, caller);
       return { invocation: invocationToProto(row, jsonOf(caller.call)) };
@@ -120,7 +120,7 @@ export function invocationService(
   };
 }
 
-/** A new invocation, or the one that its idempotency key has made. */
+/** Creates an invocation, or returns that of a known idempotency key. */
 async function accept(
   { store, now, validator, secrets, quotas, queueMax, waitMs }: InvocationOptions,
   request: InvokeFunctionRequest,
@@ -133,7 +133,8 @@ async function accept(
   const over = plainParams(request.sessionCreateParams);
   const asked = { functionId, versionId, params: given, sessionCreateParams: over };
   const idempotency = idempotencyKey(request.idempotencyKey, asked);
-  // First: what is published since may take other params, and queue or quota may be full by now.
+  // Checked first: a newer version may have another schema, and the queue or a quota may be full by
+  // now.
   const earlier =
     idempotency && (await store.findIdempotent({ ...idempotency, projectId, at: now() }));
   if (earlier) return earlier;
@@ -168,7 +169,7 @@ async function accept(
   });
 }
 
-/** The function's newest version, or the one that is named. */
+/** The function's newest version, or the requested one. */
 async function findVersion(
   store: Store,
   wanted: { functionId: string; versionId: string | undefined; projectId: string },
@@ -184,7 +185,7 @@ async function findVersion(
   return named;
 }
 
-/** Once it has ended; as it is when the time is over. Looked at twice, however long that takes. */
+/** The invocation when it has ended, or its current state when the wait is over. */
 async function ended(
   { store, closing }: InvocationOptions,
   { id, projectId }: InvocationRow,
@@ -215,7 +216,7 @@ function givenParams({ params = {}, paramsJson }: InvokeFunctionRequest): Sessio
   throw invalidField('params', 'must be an object.');
 }
 
-/** The function's sessionConfig under the invocation's sessionCreateParams. */
+/** The function's sessionConfig, overridden by the invocation's sessionCreateParams. */
 function sessionParams(version: VersionRow, over: SessionParams): SessionParams {
   const base = plainConfig(JSON.parse(version.sessionConfig ?? '{}')) as SessionParams;
   const session = merged(base, over);
@@ -224,7 +225,7 @@ function sessionParams(version: VersionRow, over: SessionParams): SessionParams 
   return session;
 }
 
-/** problemOf has checked the shape. As stored ids are: in lower case. */
+/** problemOf has validated the shape. In lower case, like stored ids. */
 function contextOf(session: SessionParams): string | null {
   const { context } = (session['browserSettings'] ?? {}) as { context?: { id: string } };
   return context?.id.toLowerCase() ?? null;
@@ -239,15 +240,17 @@ function jsonOrNull(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
 }
 
-/** Bytes on the wire for a byte of JSON, at most: `1,` becomes eleven. */
+/** Maximum bytes on the wire per byte of JSON: `1,` becomes eleven. */
 export const WIRE_PER_JSON = 5.5;
 /** In bytes of JSON, of a page. Ours: on the wire it stays below 16 MiB. */
 export const PAGE_MAX_BYTES = 2.5 * 1024 * 1024;
 
-/** What a page shows of each; results go first, for GET has them. */
+/** What a page shows of each invocation; results are omitted first, because GET returns them. */
 export type Shown = { row: InvocationRow; hasParams: boolean };
 
-/** The rows, in their order, without what no longer fits: results first, then params. */
+/**
+ * The rows in their order, without values beyond the limit: results are omitted first, then params.
+ */
 export function fitting(rows: readonly InvocationRow[]): Shown[] {
   let left = PAGE_MAX_BYTES;
   const takes = (json: string): boolean => {

@@ -1,19 +1,18 @@
 /**
- * JSON of tenants in answers. A google.protobuf.Value costs some 100 times the CPU time of its
- * text. A caller that takes text (proto/json/json-text.ts) gets text; any other caller gets values
- * up to
- * a limit for each answer, and text beyond it.
+ * Tenants' JSON in answers. A google.protobuf.Value costs about 100 times the CPU time of its text.
+ * Callers that accept text (proto/json/json-text.ts) receive text; other callers receive values up
+ * to a limit per answer, and text beyond it.
  */
 import { takesJsonText } from '../../proto/json/json-text.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 
-/** Ours, in characters of JSON, of all values of one answer: some 50 ms of CPU time. */
+/** Ours, in characters of JSON, of all values of one answer: about 50 ms of CPU time. */
 const VALUES_MAX = 256 << 10;
 
-/** One of the two is undefined; both are where there is no JSON, or it is null. */
+/** At most one of the two is set; none for absent JSON or null. */
 export type JsonShown<T> = { value: T | undefined; text: string | undefined };
 
-/** Shows the JSON texts of one answer. */
+/** Converts the JSON texts of one answer. */
 // biome-ignore lint/suspicious/noExplicitAny: as ts-proto types a Struct.
 export type ShowJson = <T = any>(json: string | null) => JsonShown<T>;
 

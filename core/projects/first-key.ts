@@ -1,7 +1,6 @@
 /**
  * The default project and its first API key. The key is sealed in keys/first.key until its first
- * use, and each start until then shows it: whoever missed one start sees it at the next. The
- * database has its hash alone.
+ * use, and each start until then prints it. The database has only its hash.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -19,19 +18,19 @@ const PLACE = 'first_key';
 
 export type FirstStart = {
   projectId: string;
-  /** Only its hash is stored once it was used. */
+  /** After its first use only the hash is stored. */
   apiKey: string;
-  /** The operator chose it. */
+  /** The operator configured it. */
   isPreset: boolean;
 };
 
 export type FirstKey = {
-  /** The key that nobody has used yet. */
+  /** The key, while it is unused. */
   unused(): string | undefined;
   keep(key: string): void;
   /**
-   * A key was used for the first time, by its public part. No call waits for the disk: a file that
-   * is left is removed by the next start, which finds the key used.
+   * Called at the first use of a key, with its public part. Calls do not wait for the disk: the
+   * next start removes a remaining file, because the key is used.
    */
   used(keyId: string): void;
 };
@@ -40,7 +39,7 @@ export function openFirstKey(
   path: string,
   { sealer, log }: { sealer: Sealer; log: Log },
 ): FirstKey {
-  /** Of the key in the file. */
+  /** The public part of the key in the file. */
   let keptId: string | undefined;
   const read = (): string | undefined => {
     try {
@@ -73,7 +72,9 @@ export function openFirstKey(
   };
 }
 
-/** Gives what to show until the first key is used. A preset key is always one of the project's. */
+/**
+ * Returns what to print until the first key is used. A preset key always belongs to the project.
+ */
 export async function ensureProject(
   { store, first }: { store: Store; first: FirstKey },
   { concurrency, apiKey: preset }: CoreConfig,
@@ -102,7 +103,8 @@ export async function ensureProject(
     return undefined;
   }
   const key = kept ?? newApiKey().key;
-  if (kept === undefined) first.keep(key); // before the database has it: or nobody would see it
+  // written before the database row, or the key would be lost
+  if (kept === undefined) first.keep(key);
   await store.addApiKey({
     hash: hashOf(key),
     projectId,

@@ -1,6 +1,6 @@
 /**
- * What the operator does: projects with their limits, and API keys. A key is shown once, stored as
- * its hash, and named by its public part from then on; a project by its id or its name.
+ * Operator RPCs: projects with their limits, and API keys. A key is returned once, stored as its
+ * hash, and identified by its public part; a project by its id or its name.
  */
 
 import { CONCURRENCY_MAX, QUEUE_MAX, QUOTA_MAX } from '../../proto/common/limits.ts';
@@ -19,19 +19,19 @@ import type { Store } from '../store/types.ts';
 import { toProto as projectOf } from './projects.ts';
 import { QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';
 
-/** In characters. Ours: as of a context. */
+/** In characters. Ours: as for contexts. */
 const NAME_MAX = 128;
-/** In seconds: how long a session lives when nobody says. Source: proto/spec/sessions.md 1. */
+/** In seconds: the default timeout of sessions. Source: proto/spec/sessions.md 1. */
 export const DEFAULT_TIMEOUT = 900;
 
 export type OperatorOptions = {
   store: Store;
   now: () => number;
-  /** Of a project whose operator has not said. */
+  /** Limits of a project without settings of its own. */
   concurrency: number;
   queueMax: number;
   quotas: Quotas;
-  /** A revoked key is not remembered any longer. */
+  /** Removes a revoked key from the cache. */
   forgetKey: ForgetKey;
 };
 

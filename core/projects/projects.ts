@@ -1,4 +1,7 @@
-/** Projects: the owner of everything else. A key sees its own only; another one looks like none. */
+/**
+ * Projects: the owner of all other resources. An API key sees its own project only; other projects
+ * are not found.
+ */
 
 import type { Project, ProjectServiceService } from '../../proto/gen/tabern/v1/projects.pb.ts';
 import { notFound } from '../../proto/rpc/errors.ts';

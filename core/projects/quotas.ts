@@ -1,8 +1,7 @@
 /**
- * Quotas: how much each project may store of each kind, so that one project cannot fill the disk
- * for all. Sums are counted with the rows (core/store/sqlite/storage.ts); bytes that are still
- * arriving
- * are counted here, so that uploads at once have one quota together.
+ * Quotas: how much a project may store of each kind, so that one project cannot fill the disk. Sums
+ * are updated with the rows (core/store/sqlite/storage.ts); bytes of uploads in progress are
+ * counted here, so that concurrent uploads share the quota.
  */
 import type { ProjectStorage } from '../../proto/gen/tabern/v1/projects.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
@@ -17,7 +16,7 @@ import type {
 import type { Store } from '../store/types.ts';
 
 const MIB = 1 << 20;
-/** Builds make bundles: they are counted, and not refused, as their archives were accepted. */
+/** Written by builds: counted but not refused, because their archives were accepted. */
 const KINDS = {
   contexts: ['ACTIVE_CONTEXT'],
   contextMib: ['CONTEXT'],
@@ -38,11 +37,11 @@ export const QUOTA_NAMES = Object.keys(KINDS) as QuotaName[];
 
 export type QuotaLimits = Readonly<Record<QuotaName, number>>;
 
-/** One blob on its way into the store. */
+/** One blob that is being written. */
 export type Arrival = Disposable & {
-  /** Counts bytes that have come. Throws QUOTA_EXCEEDED. */
+  /** Counts received bytes. Throws QUOTA_EXCEEDED. */
   add(bytes: number): void;
-  /** Writes the row. Throws QUOTA_EXCEEDED; then the file is the caller's to remove. */
+  /** Writes the row. Throws QUOTA_EXCEEDED; the caller must then remove the file. */
   store(blob: BlobRow): Promise<void>;
 };
 
@@ -50,13 +49,13 @@ export type Quotas = {
   limits(projectId: string): Promise<QuotaLimits>;
   usage(projectId: string): Promise<ProjectStorage>;
   /**
-   * Throws QUOTA_EXCEEDED when not one byte more may be stored. Protocol logs do not count against
-   * results: a log ends at the quota, and nobody can delete one to make room for an invocation.
+   * Throws QUOTA_EXCEEDED when the quota is reached. Protocol logs do not count against results: a
+   * log ends at the quota, and cannot be deleted to make room for an invocation.
    */
   checkRoom(projectId: string, kind: StoredKind): Promise<void>;
-  /** For operations of the store that compare for themselves. */
+  /** For store operations that compare themselves. */
   within(projectId: string, quota: QuotaName): Promise<Within>;
-  /** `replacedBytes`: of what it takes the place of, which needs no room any more. */
+  /** `replacedBytes`: size of the replaced content, which does not count. */
   arrive(projectId: string, kind: BlobKind, replacedBytes?: number): Promise<Arrival>;
 };
 
@@ -142,7 +141,7 @@ export function openQuotas({
 
 const DELETE = 'Delete what is not needed any more';
 
-/** Names the quota and what makes room. */
+/** Names the quota and how to free space. */
 export function quotaExceeded(quota: QuotaName, limit: number): Fault {
   const unit = quota === 'contexts' ? '' : ' MiB';
   const room = quota === 'logMib' ? 'Logs and results are removed by their age' : DELETE;

@@ -1,15 +1,15 @@
 /**
- * Which API keys were revoked, for what is judged often: each segment of a video. What the database
- * said is kept for a second, and not past a revocation in this core.
+ * Recently revoked API keys, for frequent checks such as each segment of a video. Results of the
+ * database are cached for a second, and not beyond a revocation by this core.
  */
 import type { Store } from '../store/types.ts';
 
 /** Whether the key was revoked within the last day; by its public part. */
 export type IsRevoked = (keyId: string) => Promise<boolean>;
 
-/** Of a key that another process may have revoked. Source: proto/spec/rest.md 6. */
+/** Cache time of a key that another process may have revoked. Source: proto/spec/rest.md 6. */
 const CACHE_MS = 1_000;
-/** Ours: longer than any link lives. */
+/** Ours: longer than the validity of any link. */
 export const SINCE_MS = 86_400_000;
 
 export function revokedKeys({
@@ -34,7 +34,7 @@ export function revokedKeys({
     try {
       return (await ids).has(keyId);
     } catch (error) {
-      if (known?.ids === ids) known = undefined; // the next one asks again
+      if (known?.ids === ids) known = undefined; // the next call reads it again
       throw error;
     }
   };

@@ -1,14 +1,14 @@
 /**
- * The sweep: ends work whose lease, time or patience is over, every `sweepMs`, for as long as core
- * runs. A core that stood still (stopped, swapped out, its machine asleep) has heard no renewal: as
- * after a start, every lease gets its time anew then.
+ * The sweep: ends work whose lease, timeout or wait has expired, every `sweepMs`. A core that was
+ * suspended (stopped, swapped out, its machine asleep) has received no renewals: as after a start,
+ * every lease then gets a full term.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { periodically } from '../common/periodically.ts';
 import { sinceBoot } from '../maintenance/clock.ts';
 import type { Store } from '../store/types.ts';
 
-/** Pieces in one operation: others commit in between. */
+/** Rows per operation: other operations commit in between. */
 const BATCH = 100;
 
 export type Sweeper = AsyncDisposable;
@@ -19,7 +19,7 @@ export function startSweep(options: {
   now: () => number;
   leaseMs: number;
   sweepMs: number;
-  /** By which it sees that it stood still: no clock that can be set, and one that counts sleep. */
+  /** Clock for the detection of a suspension: monotonic, and it counts sleep. */
   clock?: () => number;
 }): Sweeper {
   const { store, log, now, leaseMs, sweepMs, clock = sinceBoot } = options;

@@ -35,13 +35,11 @@ import { sessionLeases } from './session-leases.ts';
 
 /** Ours: paths of sockets end at some 100 bytes, names of hosts at 253. */
 const ADDRESS = /^(unix:\/.{1,500}|[^\s:/][^\s/]{0,300}:\d{1,5})$/;
-/**
- * Pieces of work in one answer. Ours: params of 64 KiB each keep it far below a message's 16 MiB.
- */
+/** Work items in one answer. Ours: with params of 64 KiB each it stays far below 16 MiB. */
 const LEASE_MAX = 64;
-/** In bytes of text an invocation or build. Ours: a reader gets a log in one answer. */
+/** In bytes of text per invocation or build. Ours: a log is read in one answer. */
 const LOG_MAX_BYTES = 1 << 20;
-/** Ours: empty lines have no bytes, and take place all the same. */
+/** Ours: empty lines have no bytes but use memory. */
 const LOG_LINES_MAX = 20_000;
 const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not kept]';
 
@@ -53,7 +51,7 @@ export type LeaseOptions = ContentOptions & {
   log: Log;
   leaseMs: number;
   readiness: Pick<Readiness, 'heard'>;
-  /** Aborts when core closes: waiting polls answer at once. */
+  /** Aborts when core closes: waiting polls are answered at once. */
   closing: AbortSignal;
 };
 

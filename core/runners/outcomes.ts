@@ -1,6 +1,6 @@
 /**
- * What runners report, made into what is stored. A handler's words are cut, never believed to be
- * small.
+ * Converts reports of runners to stored values. Text of a handler is truncated: its size is not
+ * trusted.
  */
 
 import type {
@@ -19,11 +19,11 @@ import type { Validator } from '../validation/validator.ts';
 /** In bytes of JSON. Source: proto/spec/functions.md 5. */
 const RESULTS_MAX_BYTES = 6 << 20;
 /**
- * Levels of nesting. Ours: each takes three of protobuf's; some thousands more would exhaust the
- * stack of a reader.
+ * Levels of nesting. Ours: each takes three of protobuf's; several thousand would exhaust a
+ * reader's stack.
  */
 const RESULTS_DEPTH_MAX = 300;
-/** In bytes. Ours: an error's text is for people; more is in the log. */
+/** In bytes. Ours: an error's text is for people; the log has more. */
 const MESSAGE_MAX_BYTES = 16 << 10;
 const NAME_MAX_BYTES = 256;
 
@@ -45,7 +45,7 @@ export async function invocationOutcome(
 ): Promise<InvocationOutcome> {
   if (reported === undefined) return { kind: 'success', results: null };
   if (reported.$case === 'resultsJson') {
-    // A lease that is gone needs no check: its outcome is dropped.
+    // A lost lease needs no check: its outcome is dropped.
     const lease = await store.findLease(leaseId);
     if (!lease) return { kind: 'success', results: null };
     return await resultsOutcome(reported.value, (json, depthMax) =>
@@ -61,7 +61,7 @@ export async function invocationOutcome(
   return { kind: 'failure', cause };
 }
 
-/** The text is scanned, never parsed: it stays as it is, to the HTTP answer. */
+/** The text is scanned, never parsed, and stored unchanged for the HTTP answer. */
 async function resultsOutcome(
   json: string,
   scan: (json: string, depthMax: number) => Promise<JsonProblem | undefined>,
@@ -85,8 +85,8 @@ function badResult(problem: string): InvocationOutcome {
 }
 
 /**
- * Success is kept only when what was found may be published and its bundle was written under this
- * lease's project.
+ * A success is stored only when the manifest is valid and the bundle was written by this lease's
+ * project.
  */
 export async function buildOutcome(
   { store, validator }: { store: Store; validator: Validator },
@@ -103,7 +103,7 @@ export async function buildOutcome(
   }
   const { bundleBlobId, manifests } = reported.value;
   const [blob, lease] = await Promise.all([store.getBlob(bundleBlobId), store.findLease(leaseId)]);
-  // A lease that is gone needs no check: its outcome is dropped.
+  // A lost lease needs no check: its outcome is dropped.
   if (!lease) return { kind: 'success', bundleBlobId, manifests: [] };
   const checked = await validator.manifests(lease.projectId, manifests).catch(tooComplex);
   if (checked.kind === 'bad') return { kind: 'failure', cause: checked.cause };
@@ -113,7 +113,7 @@ export async function buildOutcome(
   return { kind: 'success', bundleBlobId, manifests: checked.manifests };
 }
 
-/** What could not be checked in time can neither be published nor checked later. */
+/** What was not validated in time can be neither published nor validated later. */
 function tooComplex(error: unknown): Checked {
   if (!(error instanceof Fault && error.reason === 'INVALID_FIELD')) throw error;
   const message = 'The schemas of its functions are too complex to be checked.';

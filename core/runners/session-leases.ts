@@ -1,6 +1,6 @@
 /**
- * Sessions under leases: their runner says when the Chrome is ready and how it ended, and hears
- * which of them a user wants to end.
+ * Sessions under leases: their runner reports when Chrome is ready and how the session ended, and
+ * receives cancellations by users.
  */
 
 import type {
@@ -48,7 +48,7 @@ export function sessionLeases({
 
     async startSession({ leaseId, startMs }) {
       const at = now();
-      // A runner's clock is not ours: no session began after this moment.
+      // A runner's clock may differ: no session has started after this moment.
       const startedAt = startMs > 0 ? Math.min(Math.round(startMs), at) : at;
       return { accepted: await store.startSession({ leaseId, startedAt, at }) };
     },
@@ -63,7 +63,7 @@ export function sessionLeases({
     },
   };
 
-  /** What there is, as soon as one of it is not known. */
+  /** The whole list, as soon as one entry is unknown. */
   async function news(
     topic: 'releases' | 'revocations',
     asked: { look: () => Promise<string[]>; known: string[]; waitMs: number; call: Call },

@@ -1,8 +1,8 @@
-/** Members of a request that nobody knows, on their way to the session's log. Pure. */
+/** Unknown members of a request, for the session's log. Pure. */
 import { ignoredIn } from '../../proto/json/ignored-members.ts';
 import type { SessionParams } from '../validation/session-params.ts';
 
-/** With the names of what the gateway dropped, which the runner reports in the session's log. */
+/** Adds the names that the gateway dropped, which the runner reports in the session's log. */
 export function withIgnored(
   params: SessionParams,
   { metadata }: { metadata: Readonly<Record<string, string>> },

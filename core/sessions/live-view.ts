@@ -1,7 +1,8 @@
 /**
- * The links of a session's live view. They are capabilities: whoever has one needs no key. A token
- * shows the session; wsUrl speaks CDP and has the session's signing key, as connectUrl. Path and
- * query only: core knows no hosts, and no open tabs either, which the gateway adds over REST.
+ * Live view links of a session. The links are credentials and need no API key. A token shows the
+ * session; wsUrl speaks CDP and contains the session's signing key, as connectUrl does. Path and
+ * query only: core does not know the public address, nor the open tabs, which the gateway adds in
+ * REST.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -38,7 +39,7 @@ export function liveView(options: {
       const view = { sessionId: session.id, expiresAt: new Date(expiresAt) };
       const token = tokens.of(keyId === undefined ? view : { ...view, keyId });
       return {
-        // With a query, as users append `&navbar=false`.
+        // With a query, because users append `&navbar=false`.
         debuggerUrl: `/live?token=${token}`,
         debuggerFullscreenUrl: `/live?token=${token}&navbar=false`,
         wsUrl: `/connect?signingKey=${signingKeys.of(session.id, keyId)}`,
@@ -66,8 +67,8 @@ export type View = { sessionId: string; expiresAt: Date; keyId?: string };
 export type ViewTokens = {
   of(view: View): string;
   /**
-   * What the token opens; undefined when we never signed it. Throws URL_EXPIRED when its time is
-   * over. Whether the session still runs is the caller's to see.
+   * The session of a token; undefined for an invalid signature. Throws URL_EXPIRED after its
+   * expiry. Callers must check whether the session still runs.
    */
   read(token: string): View | undefined;
 };
@@ -87,7 +88,7 @@ export function viewTokens(sealer: Sealer, now: () => number): ViewTokens {
     read(token) {
       if (!TOKEN.test(token)) return undefined;
       const body = Buffer.from(token, 'base64url').subarray(0, BODY_BYTES);
-      // As text: the last character of base64url has bits that decoding would drop.
+      // Compared as text: the last character of base64url has bits that decoding would drop.
       if (!timingSafeEqual(Buffer.from(signed(body)), Buffer.from(token))) return undefined;
       const expiresAt = Number(body.readBigUInt64BE(ID_BYTES));
       if (now() >= expiresAt) {

@@ -1,4 +1,4 @@
-/** Where a session is, for gateways that have its signing key or a live view's token. */
+/** Locates a session by its signing key or a live view token, for gateways. */
 
 import type {
   LocateSessionRequest,
@@ -12,7 +12,7 @@ import { longPoll, waitUntil } from '../api/long-poll.ts';
 import type { Store } from '../store/types.ts';
 import type { Signed, SigningKeys } from './signing-keys.ts';
 
-/** Reads a live view's token; undefined for one that is not ours. */
+/** Reads a live view token; undefined for an invalid one. */
 export type ReadViewToken = (token: string) => (Signed & { expiresAt: Date }) | undefined;
 
 export function locateService({
@@ -24,7 +24,7 @@ export function locateService({
   store: Pick<Store, 'locateSession' | 'getApiKey' | 'onWake'>;
   signingKeys: SigningKeys;
   readViewToken: ReadViewToken;
-  /** Aborts when core closes: those who wait are answered at once. */
+  /** Aborts when core closes: waiting calls are answered at once. */
   closing: AbortSignal;
 }): Service<Pick<typeof SessionServiceService, 'locateSession'>, MachineCaller> {
   return {
@@ -74,7 +74,7 @@ export function locateService({
     return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId };
   }
 
-  /** Whether the API key that it was given to is good. */
+  /** Whether the API key that received the credential is valid. */
   async function isGood(keyId: string | undefined): Promise<boolean> {
     if (keyId === undefined) return true;
     const key = await store.getApiKey(keyId);

@@ -1,7 +1,6 @@
 /**
- * Protocol logs of sessions: runners bring them in compressed chunks, their project reads them, a
- * stretch of chunks at a time. What a session may keep has a limit, and so has the time that it is
- * kept. proto/spec/sessions.md 7.
+ * Protocol logs of sessions: runners append compressed chunks; their project reads the chunks in
+ * parts. Size per session and retention are limited. proto/spec/sessions.md 7.
  */
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
@@ -33,7 +32,7 @@ const ANSWER_MAX_BYTES = 1 << 20;
 
 const decompress = promisify(zstdDecompress);
 
-/** Keeps one chunk. Throws LEASE_LOST; INVALID_FIELD for one that is none. */
+/** Stores one chunk. Throws LEASE_LOST; INVALID_FIELD for an invalid chunk. */
 export async function appendSessionLogs(
   { store, quotas, now, logMaxBytes = LOG_MAX_BYTES }: AppendOptions,
   { leaseId, number, entries, count, size }: AppendSessionLogsRequest,
@@ -66,7 +65,7 @@ type AppendOptions = {
   store: Pick<Store, 'appendSessionLog' | 'findLease'>;
   quotas: Pick<Quotas, 'within'>;
   now: () => number;
-  /** Of one session, before compression; for tests. */
+  /** Limit of one session, before compression; for tests. */
   logMaxBytes?: number;
 };
 
@@ -92,7 +91,7 @@ export function sessionLogService({
   };
 }
 
-/** A line that is no entry can only come from a Chrome that is not itself any more. */
+/** Only a corrupted Chrome can cause a line that is not a valid entry. */
 async function entriesOf(chunk: SessionLogChunk, sessionId: string): Promise<SessionLog[]> {
   const lines = (await decompress(chunk.entries, { maxOutputLength: LINES_MAX_BYTES })).toString();
   let at = 0;

@@ -1,11 +1,11 @@
 /**
- * The query over sessions' metadata: `user_metadata['key']:'value'`, nested by more brackets, for
- * texts that are equal. Pure. Source: proto/spec/sessions.md 3. Ours: a quote or a backslash within
- * a text is written with a backslash before it.
+ * Queries over session metadata: `user_metadata['key']:'value'`, nested by further brackets, for
+ * equal texts. Pure. Source: proto/spec/sessions.md 3. Ours: a backslash escapes a quote or a
+ * backslash within a text.
  */
 import { invalidField } from '../../proto/rpc/errors.ts';
 
-/** In characters. Ours: metadata itself has less than 512, and escapes may double them. */
+/** In characters. Ours: metadata has less than 512, and escapes may double them. */
 const QUERY_MAX = 2_048;
 
 const TEXT = String.raw`'((?:[^'\\]|\\['\\])*)'`;

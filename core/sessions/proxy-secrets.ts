@@ -1,7 +1,7 @@
 /**
- * What a session is created with, as it is stored. Its proxies may carry passwords, in a field or
- * in an address, so the list of them is sealed for its session; only the runner that starts it gets
- * them open.
+ * Creation parameters of a session as they are stored. Proxies may contain passwords, in a field or
+ * in a URL, so their list is sealed for its session; only the runner that starts the session
+ * receives them in plain text.
  */
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { Sealer } from '../common/sealer.ts';
@@ -12,7 +12,10 @@ const PLACE_END = '/proxies';
 export type SessionSecrets = {
   /** JSON to be stored. */
   seal(params: SessionParams, sessionId: string): string;
-  /** As it was before. Throws DATA_CORRUPT when the sealed part is damaged or another session's. */
+  /**
+   * The original parameters. Throws DATA_CORRUPT when the sealed part is damaged or of another
+   * session.
+   */
   open(json: string, sessionId: string): string;
 };
 
@@ -34,7 +37,7 @@ export function sessionSecrets(sealer: Sealer): SessionSecrets {
   };
 }
 
-/** Whether that is why they did not open. */
+/** Whether opening failed for that reason. */
 export function isOfProxies(error: unknown): boolean {
   return error instanceof Fault && String(error.facts['place']).endsWith(PLACE_END);
 }
@@ -43,7 +46,7 @@ function placeOf(sessionId: string): string {
   return `sessions/${sessionId}${PLACE_END}`;
 }
 
-/** An object is ours: what people send is a list, true or false. */
+/** A sealed list is an object; clients send a list, true or false. */
 function sealedOf(proxies: unknown): string | undefined {
   const { sealed } = Object(proxies) as { sealed?: unknown };
   return typeof sealed === 'string' ? sealed : undefined;

@@ -1,7 +1,7 @@
 /**
- * Sessions that users start: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR. A session and its
- * place in the queue are one store operation; a runner leases it and says when its Chrome is ready.
- * Those that belong to an invocation are read here, and moved by it.
+ * Sessions created by users: PENDING -> RUNNING -> COMPLETED | TIMED_OUT | ERROR. A session and its
+ * queue entry are written in one store operation; a runner leases it and reports when Chrome is
+ * ready. Sessions of invocations are read here and changed by their invocation.
  */
 
 import { traceparentIn } from '../../proto/common/tracing.ts';
@@ -28,9 +28,9 @@ import type { SigningKeys } from './signing-keys.ts';
 const LISTED_MAX = 1_000;
 /** Source: proto/spec/sessions.md 1. */
 const REGION_DEFAULT = 'us-west-2';
-/** Ours: how long a session may wait for a runner. Past it its creator has long been answered. */
+/** Ours: how long a session may wait for a runner. Its creator was answered long before. */
 const PATIENCE_MS = 60_000;
-/** Ours: the answer comes with the session's Chrome, or without it in the time of one request. */
+/** Ours: the answer is sent when Chrome is ready, or within the time of one request without it. */
 const READY_WAIT_MS = 25_000;
 
 export type SessionOptions = {
@@ -39,7 +39,7 @@ export type SessionOptions = {
   secrets: SessionSecrets;
   validator: Validator;
   now: () => number;
-  /** Aborts when core closes: those who wait for a Chrome are answered at once. */
+  /** Aborts when core closes: waiting calls are answered at once. */
   closing: AbortSignal;
 };
 
@@ -64,7 +64,7 @@ export function sessionService(options: SessionOptions): Service<SessionMethods,
       try {
         return { session: shown(await ready(options, created, call), caller) };
       } catch (error) {
-        // Nobody has heard of it, or it failed: it must not hold a slot.
+        // Unknown to its client, or failed: it must not use a slot.
         await store.releaseSession({ id, projectId, at: options.now() });
         throw error;
       }
@@ -95,7 +95,10 @@ export function sessionService(options: SessionOptions): Service<SessionMethods,
 
 export type FindSession = (id: string, caller: { projectId: string }) => Promise<SessionRow>;
 
-/** A project's own session. Throws INVALID_FIELD for what is no UUID, else RESOURCE_NOT_FOUND. */
+/**
+ * A session of the project. Throws INVALID_FIELD for text that is not a UUID, else
+ * RESOURCE_NOT_FOUND.
+ */
 export function sessionFinder(store: Pick<Store, 'getSession'>): FindSession {
   return async (text, { projectId }) => {
     const id = pathId('id', text);
@@ -117,7 +120,7 @@ async function release(
   throw new Fault('SESSION_OF_INVOCATION', 'This session ends with its invocation.', { id });
 }
 
-/** The session as it is to be stored: checked, with the defaults filled in. */
+/** The session to store: validated, with defaults. */
 async function wanted(
   { store, secrets, validator, now }: SessionOptions,
   request: Omit<CreateSessionRequest, 'projectId'>,
@@ -160,7 +163,9 @@ async function findOwn(
   if (!row) throw notFound(type, id);
 }
 
-/** Once its Chrome runs; as it is when that takes long: a connection waits for it then. */
+/**
+ * When Chrome is ready, or the current state after the wait: a connection then waits for Chrome.
+ */
 async function ready(
   { store, closing }: SessionOptions,
   created: SessionRow,
@@ -192,7 +197,7 @@ function takesClients({ status, isReleased }: SessionRow): boolean {
   return (status === 'PENDING' || status === 'RUNNING') && !isReleased;
 }
 
-/** With the addresses that drive it, where it has some. The gateway makes them absolute. */
+/** With the URLs that drive it, where it has some. The gateway adds the origin. */
 function toProto(row: ListedSession, signingKey?: string): Session {
   return {
     id: row.id,

@@ -19,7 +19,7 @@ export type Signed = { sessionId: string; keyId?: string };
 
 export type SigningKeys = {
   of(sessionId: string, keyId?: string): string;
-  /** What it opens, and which API key it ends with; undefined for a key that we have not made. */
+  /** The session of a key, and its API key; undefined for an invalid key. */
   read(signingKey: string): Signed | undefined;
 };
 
@@ -36,7 +36,7 @@ export function signingKeys(sealer: Pick<Sealer, 'derive'>): SigningKeys {
     read(signingKey) {
       if (!SIGNING_KEY.test(signingKey)) return undefined;
       const bytes = Buffer.from(signingKey, 'base64url');
-      // 56 bytes leave bits over in their last character: one spelling is good
+      // the last character of 56 bytes has spare bits: only one spelling is valid
       if (bytes.toString('base64url') !== signingKey) return undefined;
       const body = bytes.subarray(0, -MAC_BYTES);
       if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), macOf(body))) return undefined;

@@ -1,9 +1,8 @@
 /**
- * Deliveries as the senders see them: claim what is due, signed; report how each attempt ended.
- * Only the gateway token opens this service. Core holds the secrets and signs at claim time; a
- * sender gets URL, headers and bytes.
- * proto/spec/webhooks.md 1, 9. The states are in core/store/operations/delivery/claims.ts and
- * attempts.ts.
+ * RPCs of senders: claim due deliveries with their signatures; report how attempts ended. Requires
+ * the gateway token. Core has the secrets and signs at the claim; a sender receives URL, headers
+ * and bytes. proto/spec/webhooks.md 1, 9. The states are in
+ * core/store/operations/delivery/claims.ts and attempts.ts.
  */
 
 import { DELIVERY_BATCH_MAX, RESPONSE_KEPT_BYTES } from '../../proto/common/limits.ts';
@@ -36,11 +35,10 @@ import { secretData } from './webhooks.ts';
 /** In milliseconds. Source: proto/spec/webhooks.md 1. */
 const WAIT_MAX_MS = 5_000;
 /**
- * In milliseconds: an attempt takes 22 s at most, so a sender that says nothing for this long is
- * gone.
+ * In milliseconds: an attempt takes 22 s at most, so a sender that is silent for this long is lost.
  */
 const LEASE_MS = 45_000;
-/** Deliveries of one project in flight at once. Source: proto/spec/webhooks.md 9. */
+/** Concurrent deliveries of one project. Source: proto/spec/webhooks.md 9. */
 const PER_PROJECT_MAX = 32;
 /** In characters. Ours: one sentence. */
 const ERROR_MAX_LENGTH = 300;
@@ -52,19 +50,19 @@ type Options = {
   sealer: Sealer;
   log: Log;
   now: () => number;
-  /** The time that signatures carry: receivers compare it with their own. */
+  /** Timestamp of signatures: receivers compare it with their own clock. */
   wall?: () => number;
   /** From [0, 1), for the jitter. */
   random?: () => number;
   rule?: Rule;
-  /** Deliveries a second of one webhook. */
+  /** Deliveries per second to one webhook. */
   ratePerS: number;
   metrics?: Metrics;
-  /** Aborts when core closes: waiting claims answer at once. */
+  /** Aborts when core closes: waiting claims are answered at once. */
   closing?: AbortSignal;
 };
 
-/** What a sender is told. */
+/** The answer to a sender. */
 type Answer = { claims: Claim[]; goneWebhookIds: string[] };
 const NOTHING: Answer = { claims: [], goneWebhookIds: [] };
 
@@ -91,7 +89,7 @@ export function deliveryService(
     };
   }
 
-  /** The sender left while they were being claimed: it would hold them for the whole lease. */
+  /** The sender disconnected during the claim and would hold them for the whole lease. */
   async function handedBack(claims: readonly ClaimedRow[]): Promise<Answer> {
     if (claims.length === 0) return NOTHING;
     const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
@@ -131,7 +129,7 @@ export function deliveryService(
         signal: AbortSignal.any([call.signal, closing]),
         againMs: ({ nextDue }) => (max > 0 && nextDue !== null ? nextDue - now() : waitMs),
       });
-      // Nothing is claimed for a sender that left: it cannot send.
+      // Nothing is claimed for a sender that disconnected.
       return call.signal.aborted ? handedBack(claimed.claims) : answered(claimed);
     },
 
@@ -173,8 +171,8 @@ function checkSender(senderId: string, instanceId: string): void {
 }
 
 /**
- * The claims with their headers. One whose secrets do not open is left out: its lease lapses, so it
- * drains as a failure.
+ * The claims with their headers. A claim whose secrets do not open is omitted: its lease expires,
+ * which counts as a failure.
  */
 function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
   const { sealer, log, now, wall = now } = options;
@@ -236,7 +234,7 @@ function endOf(report: AttemptReport, jitter: number): AttemptEnd {
     latencyMs,
     abortMessage,
     error: report.error.slice(0, ERROR_MAX_LENGTH),
-    // Bytes of its own: a view would take all that it looks into along to the store's thread.
+    // Copies the bytes: a view would transfer its whole buffer to the store's thread.
     response: Uint8Array.from(report.response.subarray(0, RESPONSE_KEPT_BYTES)),
     retryAfterS: report.retryAfterSeconds ?? null,
     jitter,

@@ -1,6 +1,6 @@
 /**
- * Deliveries as people see them: a webhook's deliveries, and one with its attempts.
- * proto/spec/webhooks.md 12; the public id of a delivery is its event's.
+ * Deliveries as their project reads them: lists per webhook, and one delivery with its attempts.
+ * proto/spec/webhooks.md 12; the public id of a delivery is the id of its event.
  */
 
 import type {
@@ -95,7 +95,9 @@ function toAttempt(row: AttemptRow): Delivery_Attempt {
   };
 }
 
-/** What an endpoint answered, fit to be shown: a stranger wrote it. proto/spec/webhooks.md 5. */
+/**
+ * The response of an endpoint, made safe for display: it is untrusted. proto/spec/webhooks.md 5.
+ */
 function excerpt(bytes: Uint8Array): string {
   return Buffer.from(bytes)
     .toString('utf8')

@@ -1,7 +1,6 @@
 /**
- * Says every 30 s that core runs, so that our own downtime is not held against an endpoint that was
- * failing when we went down: five days of failure are five days in which we tried.
- * proto/spec/webhooks.md 7.
+ * Records every 30 s that core runs, so that its downtime does not count against a failing
+ * endpoint: five days of failures are five days with attempts. proto/spec/webhooks.md 7.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { periodically } from '../common/periodically.ts';
@@ -13,7 +12,7 @@ const GAP_MIN_MS = 10 * 60_000;
 
 type Options = { store: Pick<Store, 'beat'>; log: Log; now: () => number; periodMs?: number };
 
-/** Beats now and on; throws when the first beat fails. */
+/** Beats at once and periodically; throws when the first beat fails. */
 export async function startHeartbeat(options: Options): Promise<AsyncDisposable> {
   const { store, log, now, periodMs = PERIOD_MS } = options;
 

@@ -1,7 +1,7 @@
 /**
- * The project's events as they happen, for `tabern listen`: a long poll behind a cursor. Each call
- * keeps the project's events for a minute more, so one who polls on misses none; who stays away
- * longer may miss those that no webhook subscribed to.
+ * The project's events as they happen, for `tabern listen`: a long poll with a cursor. Each call
+ * keeps the project's events for one more minute, so a client that keeps polling misses none; after
+ * a longer absence, events without a subscribed webhook may be missing.
  */
 
 import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
@@ -14,20 +14,20 @@ import type { Store } from '../store/types.ts';
 
 type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
 
-/** In milliseconds. Ours: the longest poll, and time to forward what it brought. */
+/** In milliseconds. Ours: the longest poll, and time to forward its events. */
 const LISTENING_MS = 60_000;
-/** Of one project at once. Ours: each event wakes all of them. */
+/** Polls of one project at once. Ours: each event wakes all of them. */
 const POLLS_MAX = 100;
 /** Of 20 KiB each at most. */
 const LIMIT_MAX = 100;
-/** In seconds. Ours: below the 30 s of a call that names no deadline. */
+/** In seconds. Ours: below the default deadline of 30 s. */
 const WAIT_MAX_S = 25;
 const CURSOR = /^e([0-9a-z]{1,10})$/;
 
 type Options = {
   store: Store;
   now: () => number;
-  /** Aborts when core closes: waiting polls answer at once. */
+  /** Aborts when core closes: waiting polls are answered at once. */
   closing?: AbortSignal | undefined;
 };
 
@@ -36,7 +36,7 @@ export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'>
 
   const polls = openShares(Number.POSITIVE_INFINITY, POLLS_MAX);
 
-  /** A place among the project's polls. Throws CONCURRENCY_LIMIT when there is none. */
+  /** A slot among the project's polls. Throws CONCURRENCY_LIMIT when none is free. */
   function enter(projectId: string): Disposable {
     if (!polls.acquire(projectId, 1)) {
       const message = `Max concurrent polls for events (${POLLS_MAX}) reached.`;

@@ -1,6 +1,6 @@
 /**
- * What people ask to be sent: one delivery again, all that was lost in a span of time, or a test.
- * Also on a disabled webhook, and without a word on its streak of failures.
+ * Deliveries requested by users: one delivery again, all lost deliveries of a time range, or a
+ * test. Also for a disabled webhook, and without effect on its failure streak.
  * proto/spec/webhooks.md 4, 10.
  */
 
@@ -15,9 +15,12 @@ type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
 
 /** Deliveries that one recovery sends again. Source: proto/spec/webhooks.md 10. */
 const RECOVER_MAX = 10_000;
-/** Deliveries in one transaction: others commit in between. Source: proto/spec/webhooks.md 10. */
+/**
+ * Deliveries per transaction: other operations commit in between. Source: proto/spec/webhooks.md
+ * 10.
+ */
 const RECOVER_BATCH = 100;
-/** In milliseconds: what is older is not kept. Source: proto/spec/webhooks.md 10. */
+/** In milliseconds: older deliveries are not kept. Source: proto/spec/webhooks.md 10. */
 const RECOVER_SPAN_MS = 30 * 86_400_000;
 
 /** A date, or a date and time with its zone. */

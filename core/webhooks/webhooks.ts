@@ -1,8 +1,7 @@
 /**
- * Webhooks: HTTPS endpoints that are told of events. enabled -> disabled (five days of failure),
- * either -> deleted.
- * Here are the rules of registration; deliveries.ts sends. Rules:
- * proto/spec/webhooks.md 8, 11.
+ * Webhooks: HTTPS endpoints that receive events. enabled -> disabled (five days of failures),
+ * either -> deleted. This file has the rules of registration; deliveries.ts serves the senders.
+ * Rules: proto/spec/webhooks.md 8, 11.
  */
 import { randomBytes } from 'node:crypto';
 import type { BlockList } from 'node:net';
@@ -22,8 +21,7 @@ import { listenerHandlers } from './listeners.ts';
 import { replayHandlers } from './redeliveries.ts';
 
 /**
- * Closed at registration; receivers ignore what they do not know. Source:
- * proto/spec/webhooks.md 11.
+ * A closed list at registration; receivers ignore unknown types. Source: proto/spec/webhooks.md 11.
  */
 export const EVENT_TYPES = [
   'functions.builds.running',
@@ -36,20 +34,18 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Ours: fan-out of one event stays bounded. */
+/** Ours: limits the fan-out of one event. */
 const WEBHOOKS_MAX = 100;
 /** Source: proto/spec/webhooks.md 10. */
 const SECRETS_MAX = 5;
-/**
- * In milliseconds: how long the secret before goes on signing. Source: proto/spec/webhooks.md 10.
- */
+/** In milliseconds: how long the previous secret also signs. Source: proto/spec/webhooks.md 10. */
 const OVERLAP_MS = 24 * 3_600_000;
 
 type Options = {
   store: Store;
   sealer: Sealer;
   now: () => number;
-  /** Addresses that are allowed beside the public ones. */
+  /** Allowed addresses in addition to public ones. */
   allow: BlockList;
   /** Aborts when core closes. */
   closing?: AbortSignal;
@@ -127,15 +123,12 @@ function wanted(id: string, { projectId }: ProjectCaller) {
   return { id: pathId('id', id), projectId };
 }
 
-/**
- * Ours: two rotations at once both succeed, one after the other; more than this in one moment is a
- * mistake.
- */
+/** Ours: two concurrent rotations both succeed, one after the other; more at once are a mistake. */
 const RACES_MAX = 4;
 
 /**
- * The new secret as the customer sees it. It is sealed for its sequence number, so a race makes it
- * again.
+ * The new secret in the customer's format. It is sealed for its sequence number, so a concurrent
+ * rotation creates it again.
  */
 async function rotate(
   { store, sealer, now }: Options,
@@ -171,7 +164,7 @@ function checkedEndpoint(text: string, allow: BlockList): { text: string; key: s
   throw new Fault('ENDPOINT_NOT_ALLOWED', message, { field: 'endpoint' });
 }
 
-/** Sorted, without repeats. */
+/** Sorted, without duplicates. */
 function checkedTypes(types: readonly string[]): string[] {
   if (types.length === 0) {
     const message = '`eventTypes` must name at least one event type.';

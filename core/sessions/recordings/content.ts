@@ -1,7 +1,7 @@
 /**
- * The bytes behind a recording's signed URL: one part as it came, or a page's whole video: its
- * start, an index, its segments. Any range of them, so that players can seek. Nothing is put
- * together on disk: the parts are.
+ * The bytes of a recording's signed URL: one segment, or the whole video of a page: init segment,
+ * index, media segments. Supports any range, so that players can seek. The parts are not merged on
+ * disk.
  */
 
 import type { ReadBlobResponse } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
@@ -20,7 +20,7 @@ type Options = {
 };
 
 type Wanted = { url: string; offset?: number | undefined; length?: number | undefined };
-/** Made here, or a file's. */
+/** In memory, or from a file. */
 type Piece = { size: number; bytes: Buffer } | { size: number; blob: Stored };
 
 export type RecordingBytes = (wanted: Wanted) => AsyncGenerator<ReadBlobResponse>;

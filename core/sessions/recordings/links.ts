@@ -1,5 +1,6 @@
 /**
- * The signed URLs of recordings: one part of a page's video for players, and the whole as a file.
+ * The signed URLs of recordings: one segment of a page's video for players, and the whole video as
+ * a file.
  */
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { isId } from '../../common/ids.ts';
@@ -12,20 +13,20 @@ const PART = /^\/v1\/sessions\/([^/]+)\/replays\/(\d{1,3})\/(\d{1,9})\.(?:mp4|m4
 const FILE = /^\/v1\/sessions\/([^/]+)\/recording\/downloads\/(\d{1,3})\.mp4$/;
 
 type Recorded = { sessionId: string; pageId: number; projectId: string };
-/** `number` absent: the whole. */
+/** Without `number`: the whole video. */
 export type LinkedRecording = Recorded & { number?: number };
 
-/** `keyId`: the public part of the API key that asks. */
+/** `keyId`: the public part of the requesting API key. */
 type Asked = Recorded & { keyId: string | undefined };
 
 export type RecordingLinks = {
   part(asked: Asked & { number: number }): string;
   file(asked: Asked): string;
-  /** Which it is for. Throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
+  /** The recording of the URL. Throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
   read(url: string): Promise<LinkedRecording>;
 };
 
-/** Whether a URL is of this kind, before anybody has judged it. */
+/** Whether a URL has this form, before its signature is verified. */
 export function isRecordingUrl(url: string): boolean {
   const [path = ''] = url.split('?', 1);
   return PART.test(path) || FILE.test(path);

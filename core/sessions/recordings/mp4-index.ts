@@ -1,7 +1,6 @@
 /**
- * The index of a fragmented MP4 (ISO/IEC 14496-12, 8.16.3: sidx), which stands between its start
- * and its segments: with it a player knows how long the video is, and where to read for a moment
- * of it. Pure.
+ * The index of a fragmented MP4 (ISO/IEC 14496-12, 8.16.3: sidx), between the init segment and the
+ * media segments: it tells a player the duration, and the position of each moment. Pure.
  */
 
 const HEAD_BYTES = 32;
@@ -10,7 +9,7 @@ const ENTRY_BYTES = 12;
 const TIMESCALE = 1_000;
 /** Each segment begins with a key frame. */
 const STARTS_WITH_SAP_1 = 0x90000000;
-/** The track that mediabunny numbers 1. */
+/** mediabunny numbers the track 1. */
 const TRACK = 1;
 
 export function mp4Index(segments: readonly { size: number; durationMs: number }[]): Buffer {
@@ -19,7 +18,7 @@ export function mp4Index(segments: readonly { size: number; durationMs: number }
   box.write('sidx', 4, 'latin1');
   box.writeUInt32BE(TRACK, 12);
   box.writeUInt32BE(TIMESCALE, 16);
-  // version, flags, earliest time and first offset are 0: segments begin right behind it
+  // version, flags, earliest time and first offset are 0: segments follow directly
   box.writeUInt16BE(segments.length, 30);
   for (const [index, { size, durationMs }] of segments.entries()) {
     const at = HEAD_BYTES + index * ENTRY_BYTES;
