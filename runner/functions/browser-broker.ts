@@ -1,7 +1,7 @@
 /**
- * The way from a function host to its browsers: a server on a unix socket that only this host can
- * reach. An upgrade with the signing key of a session that this host has now goes to that session's
- * relay; everything else is refused.
+ * Connects a function host to its browsers: a server on a unix socket that only this host can
+ * reach. An upgrade with the signing key of a registered session is served by that session's relay;
+ * all other requests are refused.
  */
 import {
   type KeyAuthenticatedServer,

@@ -1,4 +1,4 @@
-/** Bundles on this machine: a file each, which nobody writes to, named by its hash. */
+/** Cache of bundles on this machine: one read-only file each, named by its hash. */
 import { chmod, copyFile, link } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLE_MAX_BYTES } from '../../proto/common/limits.ts';
@@ -9,7 +9,7 @@ const DOWNLOAD_TIMEOUT_MS = 60_000;
 
 export type Bundle = { path: string; sha256: string };
 export type Bundles = {
-  /** The file with these bytes. Throws when they cannot be had or are others. */
+  /** The file with these bytes. Throws when the download fails or the hash differs. */
   get(wanted: { blobId: string; sha256: string }, signal: AbortSignal): Promise<Bundle>;
 };
 
@@ -33,7 +33,7 @@ export async function openBundles(options: CacheOptions): Promise<Bundles> {
   };
 }
 
-/** Puts a bundle into the directory that a jail reads; a copy where a link is refused. */
+/** Links a bundle into the directory that a jail reads; copies it where links are not allowed. */
 export async function putBundle({ path, sha256 }: Bundle, dir: string): Promise<void> {
   const inside = join(dir, `${sha256}.mjs`);
   try {

@@ -1,11 +1,11 @@
 /**
- * The conversation with one function host. Nothing it says is trusted: an invalid frame, or one for
- * a run that it does not have, ends it. Every run settles, whatever becomes of the host:
+ * The connection to one function host. Its messages are not trusted: an invalid frame, or one for
+ * an unknown run, closes it. Every run settles, whatever happens to the host:
  *
  * RUNNING -> outcome -> done (the thread is free or gone); aborted -> done; host lost -> failed.
- * No done within a second of an abort or an outcome: the run is over, and the host takes no more
- * runs and is killed when no other run of it waits for an outcome. On a loaded machine a good host
- * needs longer than a second, and its other runs must not pay for that.
+ * Without done within a second of an abort or an outcome, the run settles and the host takes no
+ * more runs; it is killed when no other run of it is pending. On a loaded machine a healthy host
+ * needs longer than a second, and its other runs must not fail for that.
  */
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -28,16 +28,16 @@ import { readHostFrame } from './host-frames.ts';
 /** From the abort of a run, or from its outcome, to the end of its host. */
 const KILL_AFTER_MS = 1_000;
 /**
- * Of memory in use at the end of a run: who has so much takes no more runs. Ours: one that came to
- * its limit (RLIMIT_DATA) has about 1,100 MiB, and the next run may crash it (seen).
+ * Memory in use at the end of a run above which a host takes no more runs. Ours: a host at its
+ * limit (RLIMIT_DATA) uses about 1,100 MiB, and the next run may crash it (seen).
  */
 const RECYCLE_ABOVE_BYTES = 768 * 2 ** 20;
-/** What a run's log may have, and the line that says that it is cut. */
+/** Limit of a run's log, including the line that marks the cut. */
 const LOG_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
 
 type HostCommand = Exclude<ToHost, { type: 'abort' }>;
 type Running = {
-  /** Counts once. */
+  /** Only the first call counts. */
   settle(outcome: RunOutcome): void;
   isSettled: boolean;
   /** In bytes, as RUN_MAX_BYTES counts them. */
@@ -50,16 +50,16 @@ type Running = {
 
 export type HostProcess = {
   readonly broker: Broker;
-  /** Runs that hold a thread, those that only have to settle included. */
+  /** Runs that hold a thread, including those that only have to settle. */
   runs(): number;
-  /** False once it shall take no more runs: it is ending, or ran out of memory once. */
+  /** False once it takes no more runs: it is ending, or ran out of memory once. */
   isUsable(): boolean;
-  /** Where a handler connects to for its browser. */
+  /** The address of a handler's browser, inside the host. */
   connectUrl(signingKey: string): string;
   run(order: HostCommand, bundle: Bundle, options: RunOptions): Promise<RunOutcome>;
   /** CPU time of its processes since their start. */
   readonly cpuMs: () => number;
-  /** Ends it now; what runs fails with this cause. */
+  /** Kills the host; pending runs fail with this cause. */
   kill(cause: string): void;
   ended: Promise<void>;
 };
@@ -67,15 +67,15 @@ export type RunOptions = { onLines(lines: LogLine[]): void; signal: AbortSignal 
 
 type HostDeps = {
   jailed: Jailed;
-  /** The host's own. */
+  /** The host's own directory. */
   dir: string;
   broker: Broker;
-  /** When its directory is gone. */
+  /** Settles when its directory is removed. */
   ended: Promise<void>;
   log: Log;
-  /** What the process itself printed last. */
+  /** The last output of the process itself. */
   tail: () => string;
-  /** In bytes, what it uses now. */
+  /** Memory in use, in bytes. */
   memory: () => number;
   cpuMs: () => number;
 };
@@ -93,7 +93,7 @@ export class HostConnection implements HostProcess {
   #cdpPort = 0;
   #isUsable = true;
   #retired: string | undefined;
-  /** Runs that are not told to the host yet. */
+  /** Runs that have not been sent to the host yet. */
   #preparing = 0;
   #cause: string | undefined;
 
@@ -110,7 +110,7 @@ export class HostConnection implements HostProcess {
       try {
         for (const body of reader.push(chunk)) this.#onMessage(readHostFrame(body));
       } catch (error) {
-        this.kill(`it broke the protocol of its host: ${(error as Error).message}`);
+        this.kill(`it violated the host protocol: ${(error as Error).message}`);
       }
     });
     socket.on('error', () => socket.destroy());
@@ -184,7 +184,7 @@ export class HostConnection implements HostProcess {
     if (this.#socket.writable) this.#socket.write(encode(message));
   }
 
-  /** Takes no more runs; ends with the last outcome that is waited for. */
+  /** Takes no more runs; kills the host after the last pending outcome. */
   #retire(cause: string): void {
     this.#isUsable = false;
     this.#retired ??= cause;
@@ -199,18 +199,18 @@ export class HostConnection implements HostProcess {
 
   #onMessage(message: FromHost): void {
     if (message.type === 'ready') {
-      if (this.#cdpPort !== 0) this.kill('it said ready twice');
+      if (this.#cdpPort !== 0) this.kill('it sent ready twice');
       this.#cdpPort ||= message.cdpPort;
       this.#onReady();
       return;
     }
     const running = this.#running.get(message.id);
-    if (running === undefined) this.kill('it spoke for an invocation that is not its own');
+    if (running === undefined) this.kill('it sent a message for an unknown invocation');
     else if (message.type === 'log') this.#onLines(running, message.lines);
     else if (message.type === 'done') {
       if (message.retired === 'memory') this.#isUsable = false;
       this.#finish(message.id, running, running.isAborted ? { type: 'aborted' } : NO_OUTCOME);
-    } else if (running.isSettled) this.kill('it told a second outcome');
+    } else if (running.isSettled) this.kill('it sent a second outcome');
     else {
       if (this.#deps.memory() > RECYCLE_ABOVE_BYTES) this.#isUsable = false;
       running.settle(running.isAborted ? { type: 'aborted' } : outcomeOf(message));
@@ -220,20 +220,22 @@ export class HostConnection implements HostProcess {
     }
   }
 
-  /** A host of ours keeps to the limit: one that does not would occupy us with frames for ever. */
+  /**
+   * Our host enforces the limit itself; one that exceeds it would occupy us with frames forever.
+   */
   #onLines(running: Running, lines: LogLine[]): void {
     for (const { message } of lines) {
       running.logBytes += Buffer.byteLength(message) + LINE_COST_BYTES;
     }
-    if (running.logBytes > LOG_MAX_BYTES) this.kill('it printed more than a run may');
-    else if (!running.isSettled) running.onLines(lines); // what comes later, nobody waits for
+    if (running.logBytes > LOG_MAX_BYTES) this.kill('it exceeded the log limit of a run');
+    else if (!running.isSettled) running.onLines(lines); // output after the outcome is dropped
   }
 
   #finish(id: string, running: Running, outcome: RunOutcome): void {
     clearTimeout(running.timer);
     this.#running.delete(id);
     running.dispose();
-    running.settle(outcome); // changes nothing when it has one
+    running.settle(outcome); // no effect after an outcome
     this.#closeIfUnused();
   }
 
@@ -241,7 +243,7 @@ export class HostConnection implements HostProcess {
     this.#isUsable = false;
     const { log } = this.#deps;
     const cut = [...this.#running.values()].some(({ isSettled }) => !isSettled);
-    if (cut) log.warn({ cause, said: said.slice(-2_000) }, 'function host lost');
+    if (cut) log.warn({ cause, said: said.slice(-2_000) }, 'a function host was lost');
     for (const [id, running] of this.#running) {
       const failure = { ...NO_OUTCOME, message: `the function's process was lost: ${cause}` };
       this.#finish(id, running, running.isAborted ? { type: 'aborted' } : failure);
@@ -264,8 +266,8 @@ export type RunOutcome =
   | Failure;
 
 /**
- * A run that ended without a word. The tenant's code is what runs there: it is its failure unless
- * we know better.
+ * A run that ended without an outcome. The tenant's code runs there, so the failure counts as the
+ * tenant's unless known otherwise.
  */
 export const NO_OUTCOME: Failure = {
   type: 'failure',
@@ -275,7 +277,7 @@ export const NO_OUTCOME: Failure = {
   stack: '',
 };
 
-/** What a host told, as it is taken. */
+/** The outcome of a run from a host's message. */
 export function outcomeOf(
   message: Exclude<FromHost, { type: 'ready' | 'log' | 'done' }>,
 ): RunOutcome {

@@ -1,5 +1,5 @@
 /**
- * The way of handlers to the internet: an egress broker per host behind a unix socket, judged by
+ * Internet access of handlers: one egress proxy per host behind a unix socket, with the rules of
  * runner/jail/egress/resolver.ts.
  */
 import { once } from 'node:events';

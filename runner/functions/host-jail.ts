@@ -1,6 +1,6 @@
 /**
- * What a function host is given in its jail: its runtime, our host code and piscina, its own
- * functions and sockets.
+ * The jail of a function host: its runtime, our host code and piscina, its own functions and
+ * sockets.
  */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -32,11 +32,11 @@ const LIMITS = {
   fileBytes: FILE_BYTES,
   processes: PROCESSES,
 };
-/** Drivers look for it; with an own network it is always free. */
+/** The port that drivers try by default; always free in a network namespace. */
 const CDP_PORT = 9222;
-/** Below those that Linux hands out unasked (32768 on), so nobody takes it meanwhile. */
+/** Below Linux's ephemeral ports (32768 on), so that no other process takes it meanwhile. */
 const OWN_PORTS = [20_000, 32_000] as const;
-/** As runner/host/main.ts knows it. */
+/** The same as in runner/host/main.ts. */
 const PROXY_PORT = 3128;
 
 const APP = ['/app/runner/host', '/app/node_modules/piscina', '/app/package.json'];
@@ -46,7 +46,7 @@ const programs = new Map<string, Promise<Mount[]>>();
 export type HostSpec = {
   jail: Jail;
   runtime: Runtime;
-  /** The host's own. */
+  /** The host's own directory. */
   dir: string;
   sockets: Pick<HostSockets, 'hasEgress' | 'ports'>;
   isolation: Isolation;
@@ -96,7 +96,7 @@ export async function hostSpec(options: HostSpec): Promise<JailSpec> {
   };
 }
 
-/** Looked up once: ldd is a process of its own. */
+/** Cached: ldd is a process of its own. */
 function mountsOf(program: string, inside: string): Promise<Mount[]> {
   const known = programs.get(program) ?? programMounts(program, inside);
   programs.set(program, known);
@@ -112,8 +112,8 @@ function appMounts(): Mount[] {
 }
 
 /**
- * On the machine's own network Node takes any port; Deno must be given leave for it before, so one
- * that is free now is named.
+ * On the machine's own network Node listens on any port; Deno needs the permission in advance, so a
+ * free port is chosen here.
  */
 async function ownPort({ kind }: Runtime): Promise<number> {
   if (kind === 'node') return 0;
@@ -123,7 +123,7 @@ async function ownPort({ kind }: Runtime): Promise<number> {
     try {
       await once(server, 'listening');
     } catch {
-      continue; // taken
+      continue; // in use
     }
     const { port } = server.address() as AddressInfo;
     server.close();
@@ -133,8 +133,9 @@ async function ownPort({ kind }: Runtime): Promise<number> {
 }
 
 /**
- * Deno knows no ports in NO_PROXY: what names one it asks of the proxy, its browser too. All of
- * loopback is these two ways, in the network of its own that it has where there is a proxy.
+ * Deno ignores ports in NO_PROXY: for an entry with a port it would use the proxy even for its
+ * browser. With a proxy the host has a network namespace of its own, whose loopback holds these two
+ * ports only.
  */
 function environment(
   tmp: string,

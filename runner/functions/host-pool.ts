@@ -1,8 +1,8 @@
 /**
- * Hosts by project. A spare is ready and belongs to nobody; a claim makes it a project's until it
- * ends. A host that ended is forgotten; one that shall take no more runs ends when its last run is
- * over; one without runs ends after a while. Spares take memory that a service at rest has better
- * uses for: there are some from the first use on, until there was none for long.
+ * Pools function hosts by project. A spare is ready and belongs to no project; its first claim
+ * assigns it to one until it ends. A host that takes no more runs ends after its last run; an idle
+ * host ends after a while. Spares use memory, so they are kept only from the first use until none
+ * was needed for SPARES_KEPT_MS.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,32 +17,32 @@ import type { Runtime } from './runtime.ts';
 /** As many as a host has threads (runner/host/threads.ts). */
 const RUNS_MAX = 4;
 /**
- * Ours, of a project: threads that run on when their runs are over, in hosts that have other runs
- * to finish. One that runs on occupies a core and some 20 MiB.
+ * Ours, per project: threads that continue after their runs ended, in hosts with other pending
+ * runs. Each occupies a core and about 20 MiB.
  */
 const STUCK_MAX = RUNS_MAX;
 const STUCK_POLL_MS = 100;
-/** Ours: a project that is used again within it finds its threads warm. */
+/** Ours: a project that is used again within this time finds warm threads. */
 const IDLE_MS = 60_000;
-/** Ours: how long after the last use spares wait for another. A start costs its run 0.1 s. */
+/** Ours: how long spares are kept after the last use. Without one, a run starts 0.1 s later. */
 const SPARES_KEPT_MS = 900_000;
-/** Ours: before a spare is tried again that did not start. */
+/** Ours: before the start of a spare is retried. */
 const SPARE_RETRY_MS = 5_000;
 
 export type HostsOptions = {
   jail: Jail;
-  /** What runs them. */
+  /** The runtime of the hosts. */
   runtime: Runtime;
-  /** Of functions that do not say it themselves; warm when absent. */
+  /** For functions that do not set it themselves; warm when absent. */
   isolation?: Isolation;
-  /** Of this runner instance; hosts make their directories in it. */
+  /** Of this runner instance; hosts create their directories in it. */
   runDir: string;
-  /** Ready hosts that wait for a project, while hosts are in use. */
+  /** Ready hosts without a project, while hosts are in use. */
   spares: number;
   sparesKeptMs?: number;
-  /** Of one host's memory in use; a host above it is ended. MEMORY_MAX_BYTES when absent. */
+  /** Memory limit of one host; a host above it is killed. MEMORY_MAX_BYTES when absent. */
   memoryMaxBytes?: number;
-  /** The way of handlers to the internet; none when absent. */
+  /** Internet access of handlers; none when absent. */
   openEgress?: OpenEgress | undefined;
   log: Log;
 };
@@ -54,14 +54,14 @@ export class HostPool {
   readonly #options: HostsOptions;
   readonly #entries = new Set<Entry>();
   readonly #spares: HostProcess[] = [];
-  /** Everything that may still run, spares and introspections included. */
+  /** All running hosts, including spares and introspections. */
   readonly #alive = new Set<HostProcess>();
-  /** Starts under way: a second run of a project waits for the first one's host. */
+  /** Pending starts: a second run of a project waits for the first one's host. */
   readonly #starting = new Map<string, Promise<Entry>>();
   #sparesStarting = 0;
-  /** Processes that are not up yet. */
+  /** Processes that are still starting. */
   readonly #starts = new Set<Promise<unknown>>();
-  /** Runs while hosts are in use. */
+  /** Pending while hosts are in use. */
   #inUse: NodeJS.Timeout | undefined;
   #count = 0;
   readonly #ending = new AbortController();
@@ -71,8 +71,8 @@ export class HostPool {
   }
 
   /**
-   * A host of this project with a thread for one run; give it back with release. Waits while too
-   * many of its earlier runs hold a thread, which `onWait` is told of; rejects when aborted then.
+   * A host of this project with a thread for one run; return it with release. Waits while too many
+   * of the project's earlier runs hold a thread, and calls `onWait` then; rejects when aborted.
    */
   async of(projectId: string, { signal, onWait }: Wait): Promise<HostProcess> {
     for (let waits = 0; this.#stuck(projectId) >= STUCK_MAX; waits += 1) {
@@ -81,7 +81,7 @@ export class HostPool {
     }
     for (;;) {
       const entry = this.#findFree(projectId) ?? (await this.#startFor(projectId));
-      if (!isFree(entry)) continue; // others that waited for the same start were faster
+      if (!isFree(entry)) continue; // other runs that waited for the same start took its threads
       entry.claimed += 1;
       clearTimeout(entry.idle);
       return entry.host;
@@ -93,27 +93,27 @@ export class HostPool {
     if (entry === undefined) return;
     entry.claimed -= 1;
     if (entry.claimed > 0) return;
-    if (!host.isUsable()) host.kill('it shall take no more runs');
+    if (!host.isUsable()) host.kill('it takes no more runs');
     else entry.idle = setTimeout(() => host.kill('it was idle'), IDLE_MS);
   }
 
-  /** A host that has run nothing and belongs to the caller alone. */
+  /** An unused host for the caller alone. */
   async fresh(): Promise<HostProcess> {
     this.#keepSpares();
     const spare = this.#spares.shift();
     try {
       return spare?.isUsable() === true ? spare : await this.#start();
     } finally {
-      this.#refill(); // behind the one that is waited for
+      this.#refill(); // after the start that the caller waits for
     }
   }
 
-  /** All that run or start. */
+  /** Number of hosts that run or start. */
   processes(): number {
     return this.#alive.size + this.#sparesStarting;
   }
 
-  /** Nobody has asked for a host for long. */
+  /** Kills the spares: no host was needed for a while. */
   releaseSpares(): void {
     clearTimeout(this.#inUse);
     this.#inUse = undefined;
@@ -137,7 +137,10 @@ export class HostPool {
     return [...this.#entries].find((entry) => entry.projectId === projectId && isFree(entry));
   }
 
-  /** Threads of a project whose runs are over. Their hosts end with the last run beside them. */
+  /**
+   * Threads of a project that continue after their runs ended. Their hosts end with the last run
+   * beside them.
+   */
   #stuck(projectId: string): number {
     const hosts = [...this.#entries].filter((entry) => {
       return entry.projectId === projectId && !entry.host.isUsable();
@@ -200,7 +203,7 @@ export class HostPool {
     this.#inUse = setTimeout(() => this.releaseSpares(), sparesKeptMs).unref();
   }
 
-  /** Starts what is missing of the spares, in the background. */
+  /** Starts missing spares in the background. */
   #refill(): void {
     const isWanted = () => !this.#ending.signal.aborted && this.#inUse !== undefined;
     while (isWanted() && this.#spares.length + this.#sparesStarting < this.#options.spares) {

@@ -1,9 +1,10 @@
 /**
- * Starts a function host: its directory, its sockets, its jail; what it says is host-connection.ts.
+ * Starts a function host: its directory, its sockets, its jail; its protocol is in
+ * host-connection.ts.
  *
- * STARTING -> READY -> ENDED. It ends by itself (the tenant's code), or by a kill: idle or done
- * with, it said something that our host never says, or it did not end a run in time. When it has
- * ended its directory is gone.
+ * STARTING -> READY -> ENDED. It ends by itself (the tenant's code), or is killed: idle, not needed
+ * any more, after a protocol violation, or when it did not end a run in time. Its directory is
+ * removed when it has ended.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,31 +23,31 @@ import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load needs tens of seconds. */
 const START_TIMEOUT_MS = 60_000;
-/** Of what the process itself printed; for reports of a crash. */
+/** Of the process's own output; for crash reports. */
 const TAIL_BYTES = 20 * 1024;
 /**
- * Of memory in use, threads and all. Ours: below it are four full heaps; what one process may
- * reserve (host-jail.ts) ends a thread before it, this ends what that does not hold.
+ * Of memory in use, all threads together. Ours: it is above four full heaps. The limit of one
+ * process (host-jail.ts) ends a thread before that; this one ends what escapes that limit.
  */
 export const MEMORY_MAX_BYTES = 1_792 * 2 ** 20;
 
 export type HostOptions = {
   jail: Jail;
   runtime: Runtime;
-  /** Of functions that do not say it themselves. */
+  /** For functions that do not set it themselves. */
   isolation: Isolation;
-  /** Its own, not there yet. */
+  /** Its own directory, which must not exist yet. */
   dir: string;
   openEgress: OpenEgress | undefined;
   memoryMaxBytes: number;
-  /** Ends a start under way; whoever wants an end after it kills the host. */
+  /** Aborts a start; after the start, kill the host instead. */
   signal: AbortSignal;
-  /** 20 s when not said. */
+  /** 60 s by default. */
   startTimeoutMs?: number;
   log: Log;
 };
 
-/** Ready to run, or throws when it did not start. */
+/** Resolves when the host is ready; throws when it did not start. */
 export async function startHost(options: HostOptions): Promise<HostProcess> {
   const { dir, jail, runtime, isolation, openEgress } = options;
   await using opening = new AsyncDisposableStack();
@@ -86,7 +87,7 @@ async function connected(
   const early = jailed.exited.then(({ code, signal }) => {
     throw failed(`ended at start (${signal ?? code})`);
   });
-  early.catch(() => {}); // it may also end after the start, when nobody waits here any more
+  early.catch(() => {}); // it may also end after the start, when nothing waits for `early` any more
   const late = new AbortController();
   const fail = (): void => late.abort(failed(`was not ready in ${startTimeoutMs} ms`));
   const timer = setTimeout(fail, startTimeoutMs);

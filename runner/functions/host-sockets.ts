@@ -1,7 +1,7 @@
 /**
- * The ways between a function host and its supervisor: control, its browsers, the internet. They
- * are unix sockets that its jail mounts. A jail that lets nobody use those gets a descriptor for
- * control, and ports of the machine's loopback, which it may connect to and no other jail may.
+ * The sockets between a function host and its supervisor: control, browsers, internet. They are
+ * unix sockets that the jail mounts. A jail that allows no unix sockets gets a descriptor for
+ * control, and loopback ports of the machine, which no other jail may connect to.
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,20 +11,22 @@ import { openListener } from '../jail/egress/listener.ts';
 import type { Jail } from '../jail/jail.ts';
 import { type Broker, openBroker } from './browser-broker.ts';
 
-/** Opens a way to the internet at a socket, for one host; `serve` takes who comes elsewhere. */
+/**
+ * Opens internet access at a socket, for one host; `serve` handles connections accepted elsewhere.
+ */
 export type OpenEgress = (
   socketPath: string,
 ) => Promise<AsyncDisposable & { serve(socket: Socket): void }>;
 
-/** Where the host finds control when it is no socket. */
+/** The descriptor of control when it is not a socket file. */
 export const CONTROL_FD = 3;
 
 export type HostSockets = AsyncDisposable & {
   broker: Broker;
   hasEgress: boolean;
-  /** Of loopback, where sockets are of no use. */
+  /** Loopback ports, where unix sockets are not allowed. */
   ports: { cdp: number; egress: number | undefined } | undefined;
-  /** Control, once the host is there. */
+  /** The control connection, once the host has connected. */
   control(child: ChildProcess, signal: AbortSignal): Promise<Socket>;
 };
 

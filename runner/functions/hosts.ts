@@ -1,6 +1,6 @@
 /**
- * What the runner's work asks of function hosts: run one invocation, or find what a bundle defines.
- * One process per project, and a fresh one, used once, for each introspection.
+ * Runs invocations and introspections on function hosts: one process per project, and a fresh one,
+ * used once, for each introspection.
  */
 import { randomUUID } from 'node:crypto';
 import { steadyClock } from '../../proto/common/steady-clock.ts';
@@ -13,12 +13,12 @@ import type { Failure, RunOutcome } from './host-connection.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
 
 /**
- * Ours: a good bundle loads in 0.1 to 3 s of CPU time. A wait at its top level ends after the wall
- * time, which leaves a loaded machine forty times as long as the work takes.
+ * Ours: a bundle usually loads in 0.1 to 3 s of CPU time. A wait at its top level ends after the
+ * wall time, which gives a loaded machine forty times the time of the work.
  */
 const INTROSPECTION: WorkLimits = { cpuMs: 30_000, wallMs: 120_000 };
 
-/** What a run's log says while it has no thread. */
+/** Logged for a run while it has no thread. */
 const WAITING =
   'this run waits: threads of earlier invocations of this project are still in native code';
 
@@ -32,15 +32,15 @@ export type Invoke = {
   sessionId: string;
   signingKey: string;
   region: string;
-  /** The session's. */
+  /** The session's relay. */
   relay: UpgradeHandler;
   onLines(lines: LogLine[]): void;
-  /** Ends the run: ctx.signal aborts, the thread ends soon after, the process at last. */
+  /** Aborts the run: ctx.signal aborts, the thread ends soon after, then the process. */
   signal: AbortSignal;
 };
 export type InvokeOutcome = Exclude<RunOutcome, { type: 'manifests' }>;
 
-/** What a build asks for: the functions that a bundle defines, found in a process of its own. */
+/** Finds the functions that a bundle defines, in a process of its own, for a build. */
 export type Introspect = {
   projectId: string;
   bundle: Bundle;
@@ -50,14 +50,14 @@ export type Introspect = {
   signal: AbortSignal;
 };
 export type Introspected =
-  /** JSON of the tenant's making; its form is for the caller to check. */
+  /** JSON written by the tenant; the caller must validate it. */
   | { ok: true; manifests: unknown }
   | { ok: false; code: 'TIMED_OUT' | 'BUILD_ERROR'; message: string };
 
 export type Hosts = AsyncDisposable & {
   invoke(invoke: Invoke): Promise<InvokeOutcome>;
   introspect(introspect: Introspect): Promise<Introspected>;
-  /** Threads in use, those that only settle included. */
+  /** Threads in use, including those that only settle. */
   threads(): number;
 };
 
@@ -104,7 +104,9 @@ export function openHosts(options: HostsOptions): Hosts {
   };
 }
 
-/** A file that is no bundle, where a build has found one: unless its bytes are the build's. */
+/**
+ * Whether the file is not a bundle although a build found one: its bytes differ from the build's.
+ */
 async function isOurFault(outcome: RunOutcome, { path, sha256 }: Bundle): Promise<boolean> {
   if (outcome.type !== 'failure' || outcome.message !== NO_REGISTRY) return false;
   return (await hashOf(path)) !== sha256;
@@ -118,12 +120,12 @@ const DAMAGED: Failure = {
   stack: '',
 };
 
-/** A host answered a run with manifests: only a tenant's own words can do that. */
+/** A host answered an invocation with manifests: only a tenant's own code can do that. */
 const UNEXPECTED: Failure = {
   type: 'failure',
   code: 'WORKLOAD_ERROR',
   name: '',
-  message: "the function's process broke the protocol of its host",
+  message: "the function's process violated the host protocol",
   stack: '',
 };
 
@@ -152,7 +154,7 @@ async function introspected(pool: HostPool, introspect: Introspect): Promise<Int
     const message = why.stack || [why.name, why.message].filter(Boolean).join(': ');
     return { ok: false, code: 'BUILD_ERROR', message };
   } finally {
-    host.kill('its build is over');
+    host.kill('its build has ended');
     await host.ended;
   }
 }

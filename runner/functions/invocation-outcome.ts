@@ -34,7 +34,7 @@ export function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outc
   const { code, name, message, stack } = said;
   if (!session.lost.aborted) return failure(code, message, { name, stack });
   const { chrome } = session;
-  // what it took, its pages took
+  // the browser exceeded its limit because of the invocation's own pages
   const isOwn = chrome.why() !== undefined;
   const loss = isOwn ? lossOf(chrome) : 'the browser was lost during the run';
   return failure(isOwn ? code : 'INTERNAL_ERROR', `${loss}: ${message}`, { name, stack });
@@ -43,7 +43,7 @@ export function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outc
 const TIMED_OUT = 'the invocation did not end within its time limit';
 const CANCELLED = 'the invocation was cancelled';
 
-/** By its user or by its time. */
+/** By cancellation or by the time limit. */
 function cutShort({ released, deadline }: Cut): Outcome {
   if (released.aborted) return failure('WORKLOAD_ERROR', CANCELLED);
   return deadline.aborted ? failure('TIMED_OUT', TIMED_OUT) : undefined;

@@ -1,6 +1,6 @@
 /**
- * What runs function hosts: this Node, or Deno on the same host files and the same bundles. Deno
- * adds a wall of its own: it is given leave for the few paths and ports that a host uses.
+ * The runtime of function hosts: this Node, or Deno with the same host files and the same bundles.
+ * Deno adds its own sandbox: it is permitted only the few paths and ports that a host uses.
  */
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
@@ -12,14 +12,14 @@ import { readSetting } from '../../proto/common/settings/read.ts';
 import type { Jail } from '../jail/jail.ts';
 import { isExecutable } from '../jail/prlimit.ts';
 
-/** What a host is given leave for. Paths are as the host sees them. */
+/** The permissions of a host. Paths are as the host sees them. */
 export type Permissions = {
-  /** Of its code, its functions and its sockets. */
+  /** Its code, its functions and its sockets. */
   read: readonly string[];
   sockets: readonly string[];
   tmp: string;
   cdpPort: number;
-  /** The jail has a network of its own, and in it a way to the internet. */
+  /** The jail has a network namespace of its own, with internet access through the proxy. */
   hasEgress: boolean;
 };
 
@@ -29,13 +29,13 @@ export type Runtime = {
   version: string;
   /** On this machine. */
   program: string;
-  /** The words between the program and the host's main file. */
+  /** Arguments between the program and the host's main file. */
   flags(leave: Permissions): string[];
-  /** Beyond what every host gets. */
+  /** In addition to the environment of every host. */
   env: Readonly<Record<string, string>>;
 };
 
-/** The engine that the operator wants is not here. Its message says what to do. */
+/** The configured engine is not installed. The message says what to do. */
 export class RuntimeNotFound extends Error {
   override readonly name = 'RuntimeNotFound';
 }
@@ -49,20 +49,20 @@ const NODE_FLAGS = [
   '--disable-warning=*',
 ];
 const NODE_FLAGS_LATER = ['--no-experimental-ffi'];
-/** Nothing is asked, fetched, or read from settings: what runs is what lies there. */
+/** No prompts, no downloads, no settings files: only local code runs. */
 const DENO_FLAGS = [
   ...['run', '--quiet', '--no-prompt', '--no-remote', '--no-lock', '--no-config'],
   ...['--cached-only', '--node-modules-dir=manual', '--allow-env', '--allow-sys=homedir,osRelease'],
-  // playwright looks there to learn which system it is on: it finds nothing instead of an error
+  // playwright reads these to detect the system: it finds nothing instead of an error
   '--ignore-read=/proc,/run/WSL,/etc/os-release',
 ];
 const DENO_ENV = { DENO_NO_UPDATE_CHECK: '1' };
-/** What runs this process; what a runner gives its hosts when nobody says otherwise. */
+/** The runtime of this process; the default for hosts. */
 export const OWN_KIND: Runtime['kind'] = 'deno' in process.versions ? 'deno' : 'node';
-/** Of the npm package `deno`: its own script is only a way to them. */
+/** Platform package of the npm package `deno`, whose own script only starts the program in it. */
 const DENO_PACKAGE = `@deno/linux-${process.arch}-glibc`;
 
-/** `from` is whose packages are looked at: ours. Throws RuntimeNotFound. */
+/** Searches the packages of `from`: ours. Throws RuntimeNotFound. */
 export async function findRuntime(
   kind: Runtime['kind'],
   env: Env,
@@ -73,7 +73,7 @@ export async function findRuntime(
   throw new RuntimeNotFound('the runner itself runs under Deno: TABERN_ENGINE must be deno');
 }
 
-/** Deno opens a pair of unix sockets for itself before anything else, and dies where it may not. */
+/** Deno opens a pair of unix sockets first of all, and dies where that is not allowed. */
 export function canRun({ kind }: Runtime, jail: Pick<Jail, 'hasUnixSockets'>): boolean {
   return kind === 'node' || jail.hasUnixSockets;
 }
@@ -104,9 +104,8 @@ async function deno(program: string): Promise<Runtime> {
 }
 
 /**
- * Where the jail has a network of its own, only the two ways of the host lead out of it. Deno
- * checks the name that a fetch asks for, which only the egress can judge: there every name is
- * allowed.
+ * With a network namespace, only the two sockets of the host lead out of it. Deno checks the host
+ * name of a fetch, which only the egress proxy can decide on: every name is allowed there.
  */
 function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Permissions): string[] {
   const net = [`127.0.0.1:${cdpPort}`, ...sockets.map((path) => `unix:${path}`)];
@@ -118,7 +117,7 @@ function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Permissions): str
   ];
 }
 
-/** TABERN_DENO_PATH, else the one that runs this, else the npm package `deno`, else PATH. */
+/** TABERN_DENO_PATH, else this process's own Deno, else the npm package `deno`, else PATH. */
 async function findDeno(env: Env, from: string): Promise<string> {
   const wanted = readSetting(env, 'DENO_PATH');
   if (wanted !== undefined) {
@@ -142,12 +141,12 @@ function npmDeno(from: string): string | undefined {
   }
 }
 
-/** The package of the platform holds the program; nothing has to run to install it. */
+/** The platform package contains the program; no install script has to run. */
 function besides(file: string): string {
   return join(dirname(createRequire(file).resolve(`${DENO_PACKAGE}/package.json`)), 'deno');
 }
 
-/** A link or npm's script leads to the program that a jail shall have. */
+/** Resolves a link or npm's script to the program that the jail mounts. */
 function programOf(path: string): string {
   const real = realpathSync(path);
   return basename(real) === 'bin.cjs' ? besides(real) : real;
@@ -167,5 +166,5 @@ async function versionOf(program: string): Promise<string> {
   } catch (cause) {
     throw new RuntimeNotFound(`${program} does not start: ${(cause as Error).message}`, { cause });
   }
-  throw new RuntimeNotFound(`${program} is no Deno: it says no version`);
+  throw new RuntimeNotFound(`${program} is not Deno: it prints no version`);
 }

@@ -181,7 +181,7 @@ test('a host whose runs are all told may end without a warning', async () => {
   const [running] = await started(scene);
   scene.say({ type: 'manifests', id: 'i', json: '[]' });
   await running;
-  scene.host.kill('its build is over');
+  scene.host.kill('its build has ended');
   await scene.host.ended;
   assert.equal(scene.warnings, []);
 });

@@ -13,7 +13,9 @@ const say = (bytes: string): string => `const fs = builtin('fs');
 const frame = (json: string): string => `((body) => {
   const head = Buffer.alloc(4); head.writeUInt32BE(body.length); return Buffer.concat([head, body]);
 })(Buffer.from(JSON.stringify(${json})))`;
-const hostile = lost(/process was lost: it (broke the protocol|spoke for|printed more|said ready)/);
+const hostile = lost(
+  /process was lost: it (violated the host|sent a message for|exceeded the log|sent ready)/,
+);
 /** Under Deno the numbers of descriptors are Deno's own: none leads to a socket. */
 const unheard: Ending = { type: 'gives', value: 'no socket was found' };
 
