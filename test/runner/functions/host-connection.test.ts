@@ -93,8 +93,8 @@ async function started(scene: Scene): Promise<Promise<RunOutcome>[]> {
 const flood = Array.from({ length: RUN_MAX_BYTES / 16 }, () => ({ ...line, message: '' }));
 const HOSTILE: [string, FromHost[], RegExp][] = [
   ['ready a second time', [{ type: 'ready', cdpPort: 1 }], /ready twice/],
-  ['a word for a run of nobody', [{ ...done, id: 'other' }], /not its own/],
-  ['more lines than a run may print', logs([...flood, ...flood]), /more than a run may/],
+  ['a word for a run of nobody', [{ ...done, id: 'other' }], /an unknown invocation/],
+  ['more lines than a run may print', logs([...flood, ...flood]), /the log limit of a run/],
 ];
 
 for (const [title, messages, cause] of HOSTILE) {

@@ -56,7 +56,7 @@ test('Deno is that of the npm package, of PATH, or the one that is named', async
 test('without a Deno the start fails and says what to do', async () => {
   await using dir = tempDirectory();
   const missing = await refused({ PATH: dir.path }, dir.path);
-  assert.match(missing, /TABERN_ENGINE is deno, but there is not Deno here/);
+  assert.match(missing, /TABERN_ENGINE is deno, but there is no Deno here/);
   assert.match(missing, /TABERN_DENO_PATH/);
   const named = await refused({ TABERN_DENO_PATH: '/nowhere/deno' }, dir.path);
   assert.is(named, 'TABERN_DENO_PATH: cannot run /nowhere/deno');

@@ -208,7 +208,7 @@ for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
     assert.not('PWD' in env && sandbox !== 'bwrap', JSON.stringify(env));
     assert.not(JSON.stringify(inherited).includes('procs'), JSON.stringify(inherited));
     assert.equal(acts, ['ended']);
-    assert.is(jailed.why?.(), 'it used more than 3072 MiB of memory');
+    assert.is(jailed.exitReason?.(), 'it used more than 3072 MiB of memory');
   });
 }
 

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Aim, Refusal } from '../../../../runner/jail/egress/dial.ts';
+import type { EgressRules, Refusal } from '../../../../runner/jail/egress/dial.ts';
 import { refuse } from '../../../../runner/jail/egress/http-forward.ts';
 import {
   encodeNetError,
@@ -64,7 +64,7 @@ const TIMED_OUT = { code: 502, why: 'far.test does not answer', error: 'CONNECTI
 
 /** A server that refuses connections as a browser's egress does, with the longest answer. */
 async function openServer() {
-  const way = { isBrowser: true } as Aim;
+  const way = { isBrowser: true } as EgressRules;
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     refuse(way, socket, TIMED_OUT as Refusal);

@@ -2,7 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cidrList } from '../../../../proto/network/public-addresses.ts';
-import { judge, ownAddresses, remembering } from '../../../../runner/jail/egress/resolver.ts';
+import { checkHost, ownAddresses, remembering } from '../../../../runner/jail/egress/resolver.ts';
 
 const names = suite('runner/jail/egress/resolver');
 
@@ -14,10 +14,10 @@ names(
     const closed = { allow: cidrList([]), resolve, own };
     const opened = { ...closed, allow: cidrList(['8.8.8.8/32']) };
     for (const host of ['8.8.8.8', '[::ffff:8.8.8.8]', '[2606:4700::1111]', 'one.of.ours']) {
-      assert.is((await judge(host, closed)).kind, 'denied', host);
+      assert.is((await checkHost(host, closed)).kind, 'denied', host);
     }
-    assert.is((await judge('1.1.1.1', closed)).kind, 'allowed');
-    assert.is((await judge('one.of.ours', opened)).kind, 'allowed');
+    assert.is((await checkHost('1.1.1.1', closed)).kind, 'allowed');
+    assert.is((await checkHost('one.of.ours', opened)).kind, 'allowed');
     assert.ok(ownAddresses().check('127.0.0.1', 'ipv4'));
   },
 );
@@ -55,9 +55,9 @@ names('localhost is what the operator opened of it', async () => {
   const resolve = async () => {
     throw new Error('no name server is asked');
   };
-  const six = await judge('localhost', { allow: cidrList(['::1/128']), resolve, own });
+  const six = await checkHost('localhost', { allow: cidrList(['::1/128']), resolve, own });
   assert.equal(six, { kind: 'allowed', addresses: ['::1'] });
-  assert.is((await judge('a.localhost', { allow: cidrList([]), resolve, own })).kind, 'denied');
+  assert.is((await checkHost('a.localhost', { allow: cidrList([]), resolve, own })).kind, 'denied');
 });
 
 names.run();
