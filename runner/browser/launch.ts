@@ -68,7 +68,7 @@ export type Chrome = {
   /** Settles when no process and no directory is left; never rejects. */
   exited: Promise<Exit>;
   /** The limit that it was ended for, once its pipe is closed. */
-  why(): string | undefined;
+  exitReason(): string | undefined;
   /** Lets it write its profile and end, for 2 s when not said. Settles with `exited`. */
   close(timeoutMs?: number): Promise<void>;
   /** Ends it at once. */
@@ -76,8 +76,8 @@ export type Chrome = {
 };
 
 /** What is said of a Chrome that ended and was not asked to. */
-export function lossOf(chrome: Pick<Chrome, 'why'>): string {
-  const why = chrome.why();
+export function lossReason(chrome: Pick<Chrome, 'exitReason'>): string {
+  const why = chrome.exitReason();
   return why === undefined ? 'the browser was lost' : `the browser was lost: ${why}`;
 }
 
@@ -106,7 +106,7 @@ async function launchIn(place: Place): Promise<Chrome> {
   const { spec, paths } = await chromeSpec(place, local);
   const jailed = jail.launch(spec);
   const { child } = jailed;
-  const why = (): string | undefined => jailed.why?.();
+  const why = (): string | undefined => jailed.exitReason?.();
   const stderr = keepTail(child);
   const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
   const port = local === undefined ? LISTENER_PORT : (local.address() as AddressInfo).port;
@@ -159,7 +159,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     egress,
     proxies,
     exited,
-    why,
+    exitReason: why,
     kill() {
       isClosing = true;
       jailed.kill();

@@ -117,7 +117,7 @@ export class HostConnection implements HostProcess {
     socket.on('close', () => this.kill('its process closed the connection'));
     const exited = deps.jailed.exited.then(({ code, signal }) => {
       socket.destroy();
-      const why = deps.jailed.why?.() ?? this.#cause;
+      const why = deps.jailed.exitReason?.() ?? this.#cause;
       this.#failAll(why ?? `its process ended (${signal ?? `exit ${code}`})`, deps.tail());
     });
     this.ended = Promise.all([exited, deps.ended]).then(() => {});
@@ -128,7 +128,7 @@ export class HostConnection implements HostProcess {
   }
 
   isUsable(): boolean {
-    return this.#isUsable && this.#deps.jailed.why?.() === undefined;
+    return this.#isUsable && this.#deps.jailed.exitReason?.() === undefined;
   }
 
   connectUrl(signingKey: string): string {

@@ -8,7 +8,7 @@ import type {
   CompleteInvocationRequest,
   CompleteInvocationRequest_Failure,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { lossOf } from '../browser/launch.ts';
+import { lossReason } from '../browser/launch.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Session } from '../sessions/session.ts';
 import type { InvokeOutcome } from './hosts.ts';
@@ -35,8 +35,8 @@ export function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outc
   if (!session.lost.aborted) return failure(code, message, { name, stack });
   const { chrome } = session;
   // the browser exceeded its limit because of the invocation's own pages
-  const isOwn = chrome.why() !== undefined;
-  const loss = isOwn ? lossOf(chrome) : 'the browser was lost during the run';
+  const isOwn = chrome.exitReason() !== undefined;
+  const loss = isOwn ? lossReason(chrome) : 'the browser was lost during the run';
   return failure(isOwn ? code : 'INTERNAL_ERROR', `${loss}: ${message}`, { name, stack });
 }
 

@@ -9,7 +9,7 @@ const TICK_MS = 10;
 /** Of /proc/<pid>/stat behind the name: user and system, own and of children that have ended. */
 const [FIRST, PAST] = [11, 15];
 /** Ours: between two looks. */
-const LOOK_MIN_MS = 100;
+const CHECK_MIN_MS = 100;
 
 export type WorkLimits = {
   /** Of all threads of the jail together. */
@@ -47,9 +47,9 @@ export function limitWork(used: () => number, { cpuMs, wallMs }: WorkLimits): Cp
     const leftWallMs = wallMs - (performance.now() - began.wall);
     if (leftMs <= 0) over.abort(new Error(`used more than ${cpuMs / 1_000} s of CPU time`));
     else if (leftWallMs <= 0) over.abort(new Error(`did not end within ${wallMs / 1_000} s`));
-    else timer = setTimeout(look, Math.max(LOOK_MIN_MS, Math.min(leftMs / 4, leftWallMs)));
+    else timer = setTimeout(look, Math.max(CHECK_MIN_MS, Math.min(leftMs / 4, leftWallMs)));
   };
-  let timer = setTimeout(look, Math.max(LOOK_MIN_MS, Math.min(cpuMs / 4, wallMs)));
+  let timer = setTimeout(look, Math.max(CHECK_MIN_MS, Math.min(cpuMs / 4, wallMs)));
   return {
     signal: over.signal,
     [Symbol.dispose]: () => clearTimeout(timer),

@@ -66,7 +66,7 @@ export type Jailed = {
   /** SIGKILL to the whole tree; harmless when it is gone. */
   kill(): void;
   /** The limit that it was ended for, as `it used more than 256 MiB of memory`. */
-  why?(): string | undefined;
+  exitReason?(): string | undefined;
 };
 
 export type Jail = {
@@ -87,7 +87,7 @@ export class JailError extends Error {
 }
 
 /** One way to contain a process: the jail, or why it does not work on this machine. */
-export type Rung = {
+export type Backend = {
   level: Jail['level'];
   open(log: Log, tmpDir: string): Promise<Jail | { why: string }>;
 };

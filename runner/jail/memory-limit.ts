@@ -15,7 +15,7 @@ export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
       const jailed = jail.launch(group === undefined ? spec : { ...spec, group: group.procs });
       group?.started();
       const maxBytes = spec.limits.memoryBytes ?? Number.POSITIVE_INFINITY;
-      const watch = watched(jailed, maxBytes);
+      const watch = watchJail(jailed, maxBytes);
       let isOver = false;
       const look = (): boolean => {
         isOver ||= watch.isOver() || group?.isOverMemory() === true;
@@ -27,14 +27,14 @@ export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
         await group?.end();
         return exit;
       });
-      const why = (): string | undefined =>
+      const exitReason = (): string | undefined =>
         look() ? `it used more than ${maxBytes / 2 ** 20} MiB of memory` : undefined;
-      return { ...jailed, exited, why };
+      return { ...jailed, exited, exitReason };
     },
   };
 }
 
-function watched({ child, kill }: Jailed, maxBytes: number) {
+function watchJail({ child, kill }: Jailed, maxBytes: number) {
   let isOver = false;
   if (child.pid === undefined || maxBytes === Number.POSITIVE_INFINITY) {
     return { isOver: () => false, end: () => undefined };

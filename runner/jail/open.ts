@@ -1,25 +1,25 @@
 /**
  * Opens the jail that everything untrusted runs in: a function's host and Chrome. The ladder is
- * tried from the top and fails closed: with no rung that really works here the runner does not
+ * tried from the top and fails closed: with no backend that really works here the runner does not
  * start, unless the operator says `none`.
  */
 import { tmpdir } from 'node:os';
 import type { Log } from '../../proto/common/log.ts';
-import { bwrapRung } from './backends/bwrap.ts';
-import { landlockRung } from './backends/landlock.ts';
+import { bwrapBackend } from './backends/bwrap.ts';
+import { landlockBackend } from './backends/landlock.ts';
 import { openNone } from './backends/none.ts';
 import type { Groups } from './cgroups/cgroups.ts';
-import { type Jail, JailError, type Rung } from './jail.ts';
+import { type Backend, type Jail, JailError } from './jail.ts';
 import { withMemoryLimit } from './memory-limit.ts';
 
 /** Best first. */
-const RUNGS: readonly Rung[] = [bwrapRung, landlockRung];
+const BACKENDS: readonly Backend[] = [bwrapBackend, landlockBackend];
 
-/** Opens the best rung that works; each is tried once with a real process. Throws JailError. */
+/** Opens the best backend that works; each is tried once with a real process. Throws JailError. */
 export async function openJail(options: {
   sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
   log: Log;
-  /** Where a rung makes what it must clean up; who owns it sweeps it. The system's when absent. */
+  /** Where a backend makes what it must clean up; who owns it sweeps it. The system's when absent. */
   tmpDir?: string;
   /** Absent: no jail has a cgroup of its own. */
   groups?: Groups | undefined;
@@ -30,14 +30,14 @@ export async function openJail(options: {
     return withMemoryLimit(openNone(log, tmpDir), groups);
   }
   const reasons: string[] = [];
-  for (const rung of RUNGS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
-    const opened = await rung.open(log, tmpDir);
+  for (const backend of BACKENDS.filter(({ level }) => sandbox === 'auto' || level === sandbox)) {
+    const opened = await backend.open(log, tmpDir);
     if (!('why' in opened)) {
       const why = reasons.join('; ');
       if (why !== '') log.warn({ why }, `no better sandbox than ${opened.level} works here`);
       return withMemoryLimit(opened, groups);
     }
-    reasons.push(`${rung.level}: ${opened.why}`);
+    reasons.push(`${backend.level}: ${opened.why}`);
   }
   throw new JailError(
     `no sandbox works here (${reasons.join('; ')}). Install bubblewrap (apt install bubblewrap) ` +

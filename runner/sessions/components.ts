@@ -4,7 +4,7 @@
  */
 
 import type { InvocationWork, SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { lossOf } from '../browser/launch.ts';
+import { lossReason } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
@@ -100,7 +100,7 @@ export function componentsOf(
 function limits(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     void chrome.pipe.closed.then(() => {
-      if (chrome.why() !== undefined) warn(lossOf(chrome));
+      if (chrome.exitReason() !== undefined) warn(lossReason(chrome));
     });
     return { close: async () => undefined };
   };

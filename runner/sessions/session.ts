@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Duplex, Readable } from 'node:stream';
 import type { Log } from '../../proto/common/log.ts';
 import { kept, step } from '../../proto/common/tracing.ts';
-import { type Chrome, lossOf } from '../browser/launch.ts';
+import { type Chrome, lossReason } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';
 import type { Context } from './context.ts';
 import type { ProtocolRecorder } from './log/recorder.ts';
@@ -108,7 +108,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     step('close', () => close({ chrome, context, components }, how)),
   );
   void chrome.pipe.closed.then(() => {
-    if (closing === undefined) lost.abort(new Error(lossOf(chrome)));
+    if (closing === undefined) lost.abort(new Error(lossReason(chrome)));
   });
   const view = components.find((component) => component.view)?.view;
   const putUpload = components.find((component) => component.putUpload)?.putUpload;
@@ -191,7 +191,7 @@ async function close(
 ): Promise<void> {
   await Promise.all(components.map((component) => component.close()));
   if (keep && context?.persist) {
-    if (isLost) context.notSaved(lossOf(chrome));
+    if (isLost) context.notSaved(lossReason(chrome));
     else await context.save(chrome);
   }
   await Promise.all(components.map((component) => component.closeLast?.()));

@@ -55,7 +55,7 @@ type Options = WorkerPlace & {
 export async function startBuildWorker(options: Options): Promise<BuildWorker> {
   const { jail, lines, log, signal } = options;
   signal.throwIfAborted();
-  const { child, exited, kill, why } = jail.launch(await workerSpec(options));
+  const { child, exited, kill, exitReason: why } = jail.launch(await workerSpec(options));
   signal.addEventListener('abort', kill, { once: true });
   const { stdin, stdout, stderr } = child;
   stdin?.on('error', () => undefined); // its end is told by its answers

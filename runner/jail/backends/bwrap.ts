@@ -10,7 +10,7 @@
  */
 import type { Writable } from 'node:stream';
 import type { Log } from '../../../proto/common/log.ts';
-import type { Jail, JailSpec, Rung } from '../jail.ts';
+import type { Backend, Jail, JailSpec } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
 import { chownTree, killGroup, start } from '../spawn.ts';
 import { callersUid, leaseUid } from '../uids.ts';
@@ -41,11 +41,11 @@ type Tools = {
   log: Log;
 };
 /** How a root runner gets from root to the jail's uid. */
-type Way = 'staged' | 'direct';
+type Staging = 'staged' | 'direct';
 /** What bwrap reads from pipes: descriptors beyond those of the spec. */
-type Said = { env: number; filter: number };
+type PipeFds = { env: number; filter: number };
 
-export const bwrapRung: Rung = {
+export const bwrapBackend: Backend = {
   level: 'bwrap',
   async open(log) {
     const bwrap = findProgram('bwrap');
@@ -55,17 +55,18 @@ export const bwrapRung: Rung = {
     const tools = { bwrap, prlimit, setpriv, log };
     if (tools.prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
     const isRoot = process.getuid?.() === 0;
-    const ways: Way[] = isRoot && tools.setpriv !== undefined ? ['staged', 'direct'] : ['direct'];
+    const stagings: Staging[] =
+      isRoot && tools.setpriv !== undefined ? ['staged', 'direct'] : ['direct'];
     let why = '';
-    for (const way of ways) {
-      const jail = openWay(tools, way, isRoot);
+    for (const staging of stagings) {
+      const jail = openBwrap(tools, staging, isRoot);
       const failure = await probeJail(jail, {
         program: process.execPath,
         path: '/bin/node',
         argv: () => ['/bin/node', '--version'],
       });
       if (failure === undefined) {
-        log.info({ way, ownUid: isRoot }, 'sandbox is bwrap');
+        log.info({ way: staging, ownUid: isRoot }, 'sandbox is bwrap');
         return jail;
       }
       why = failure;
@@ -74,7 +75,7 @@ export const bwrapRung: Rung = {
   },
 };
 
-function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
+function openBwrap(tools: Tools, staging: Staging, isRoot: boolean): Jail {
   return {
     level: 'bwrap',
     hasOwnNetwork: true,
@@ -90,14 +91,14 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         for (const { from } of writable) chownTree(leased.uid, from);
       }
       const limits = limitArgv(tools.prlimit, spec.limits, leased !== undefined);
-      const isStaged = way === 'staged' && leased !== undefined;
+      const isStaged = staging === 'staged' && leased !== undefined;
       const { stdio: given } = spec;
       const stdio = Array.isArray(given) ? given : [given, given, given];
-      const said = { env: stdio.length, filter: stdio.length + 1 };
+      const fds = { env: stdio.length, filter: stdio.length + 1 };
       const filter = seccompFilter(profileOf(spec, false));
       const command = isStaged
-        ? [...limits, ...stagedArgv(tools, spec, { uid: leased.uid, said })]
-        : [...limits, tools.bwrap, ...bwrapArgv(spec, said)];
+        ? [...limits, ...stagedArgv(tools, spec, { uid: leased.uid, fds })]
+        : [...limits, tools.bwrap, ...bwrapArgv(spec, fds)];
       const { child, exited } = start({
         argv: command,
         env: {},
@@ -108,8 +109,8 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
         group: spec.group,
         ...(leased && !isStaged ? { uid: leased.uid } : {}),
       });
-      say(child.stdio[said.env], envWords(spec));
-      say(child.stdio[said.filter], filter);
+      writeTo(child.stdio[fds.env], envWords(spec));
+      writeTo(child.stdio[fds.filter], filter);
       return {
         child,
         exited: exited.finally(() => leased?.[Symbol.dispose]()),
@@ -131,7 +132,7 @@ function openWay(tools: Tools, way: Way, isRoot: boolean): Jail {
 function stagedArgv(
   tools: Tools,
   spec: JailSpec,
-  { uid, said }: { uid: number; said: Said },
+  { uid, fds }: { uid: number; fds: PipeFds },
 ): string[] {
   const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
   const binds = staged.flatMap(({ from, staged, writable }) => [
@@ -144,12 +145,12 @@ function stagedArgv(
     tools.bwrap,
     ...['--dev-bind', '/', '/', '--tmpfs', STAGE, ...binds, ...OUTER_END, String(tools.setpriv)],
     ...[`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--', tools.bwrap],
-    ...bwrapArgv({ ...spec, mounts }, said),
+    ...bwrapArgv({ ...spec, mounts }, fds),
   ];
 }
 
 /** The words after `bwrap`. */
-function bwrapArgv(spec: JailSpec, said: Said): string[] {
+function bwrapArgv(spec: JailSpec, fds: PipeFds): string[] {
   const at = (inside: string): string => inside;
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-net'],
@@ -167,7 +168,7 @@ function bwrapArgv(spec: JailSpec, said: Said): string[] {
       to,
     ]),
     ...['--remount-ro', '/', '--chdir', spec.cwd ?? '/', '--clearenv'],
-    ...['--args', String(said.env), '--seccomp', String(said.filter), '--'],
+    ...['--args', String(fds.env), '--seccomp', String(fds.filter), '--'],
     ...spec.argv(at),
   ];
 }
@@ -184,7 +185,7 @@ function envWords(spec: JailSpec): string {
   return words.map((word) => `${word}\0`).join('');
 }
 
-function say(pipe: unknown, words: string | Buffer): void {
+function writeTo(pipe: unknown, words: string | Buffer): void {
   const stream = pipe as Writable | undefined;
   stream?.on('error', () => {}); // bwrap ended before it read: its exit says so
   stream?.end(words);

@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import type { Log } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { removeTree } from '../../common/remove.ts';
-import type { Jail, JailSpec, Mount, Rung } from '../jail.ts';
+import type { Backend, Jail, JailSpec, Mount } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
 import { chownTree, killGroup, start } from '../spawn.ts';
 import { callersUid, leaseUid } from '../uids.ts';
@@ -59,7 +59,7 @@ const SECCOMP = { x64: 317, arm64: 277 };
 
 type Tools = { perl: string; prlimit: string | undefined; tmpDir: string; log: Log };
 
-export const landlockRung: Rung = {
+export const landlockBackend: Backend = {
   level: 'landlock',
   async open(log, tmpDir) {
     const perl = findProgram('perl');

@@ -34,25 +34,25 @@ let nextAt = Number.POSITIVE_INFINITY;
  */
 export function watchMemory(one: Watched): Disposable {
   watched.add(one);
-  lookIn(pauseFor(one.maxBytes));
+  scheduleCheck(pauseFor(one.maxBytes));
   return { [Symbol.dispose]: () => void watched.delete(one) };
 }
 
-function lookIn(ms: number): void {
+function scheduleCheck(ms: number): void {
   const at = performance.now() + ms;
   if (at >= nextAt) return;
   clearTimeout(next);
   nextAt = at;
-  next = setTimeout(look, ms).unref();
+  next = setTimeout(check, ms).unref();
 }
 
-function look(): void {
+function check(): void {
   nextAt = Number.POSITIVE_INFINITY;
   const used = memoryOfTrees([...watched].map(({ pid }) => pid));
   for (const one of watched) {
     const bytes = used.get(one.pid) ?? 0;
     if (bytes <= one.maxBytes) {
-      lookIn(pauseFor(one.maxBytes - bytes));
+      scheduleCheck(pauseFor(one.maxBytes - bytes));
       continue;
     }
     watched.delete(one);

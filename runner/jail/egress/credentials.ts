@@ -3,18 +3,22 @@
  * client, and the client's answer to the proxy. Of any other proxy the client learns nothing.
  */
 import type { Socket } from 'node:net';
-import type { Aim, Target } from './dial.ts';
+import type { EgressRules, Target } from './dial.ts';
 import type { RequestHead } from './http1.ts';
 import { basicOf, LOCKED } from './upstream-proxy.ts';
 
 /** Whether the proxy's credentials are the client's to give. */
-export function mayAnswer({ hasCredentials }: Aim, { via }: Target): boolean {
+export function asksClient({ hasCredentials }: EgressRules, { via }: Target): boolean {
   return hasCredentials === true && via !== undefined && basicOf(via.upstream) === undefined;
 }
 
 /** Hands on what the client says for the proxy. */
-export function answerFor(way: Aim, target: Target, { authorization }: RequestHead): void {
-  if (target.via && mayAnswer(way, target)) target.via.authorization = authorization;
+export function forwardCredentials(
+  rules: EgressRules,
+  target: Target,
+  { authorization }: RequestHead,
+): void {
+  if (target.via && asksClient(rules, target)) target.via.authorization = authorization;
 }
 
 /** As the proxy itself would ask for credentials; ends the connection. */

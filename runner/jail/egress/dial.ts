@@ -1,5 +1,5 @@
 /**
- * Where a connection out of a jail wants to go: judged (resolver.ts), sent its way (routes.ts), and
+ * Where a connection out of a jail wants to go: judged (resolver.ts), sent its rules (routes.ts), and
  * dialled at the addresses that were judged. Through a proxy the proxy looks names up, so a name
  * that is unknown here may pass; one that stands for a closed address here does not.
  */
@@ -8,7 +8,7 @@ import type { Log } from '../../../proto/common/log.ts';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
 import type { Upstream } from '../../../proto/network/session-proxies.ts';
 import type { NetError } from './net-errors.ts';
-import { judge, type Resolve, type Rules } from './resolver.ts';
+import { checkHost, type Resolve, type Rules } from './resolver.ts';
 import { type Route, upstreamFor } from './routes.ts';
 import { tunnelThrough } from './upstream-proxy.ts';
 
@@ -44,7 +44,7 @@ export type Refusal = { code: 400 | 403 | 502; why: string; error?: NetError };
 /** Whether a filter list names that address. */
 export type IsBlocked = (url: URL) => boolean;
 
-export type Aim = Rules & {
+export type EgressRules = Rules & {
   log: Log;
   routes: readonly Route[];
   isBlocked?: IsBlocked | undefined;
@@ -61,8 +61,8 @@ export type Aim = Rules & {
 };
 
 /** Parses, judges: the target with its checked addresses, or the refusal to send. */
-export async function aim(
-  way: Aim,
+export async function resolveTarget(
+  rules: EgressRules,
   text: string,
   scheme: 'http' | 'https' = 'http',
 ): Promise<Target | Refusal> {
@@ -71,30 +71,30 @@ export async function aim(
     return { code: 400, why: 'this proxy takes CONNECT host:port and http:// URLs' };
   }
   const port = Number(url.port || 80);
-  if (way.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
+  if (rules.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
     const why = `${url.hostname} is on a filter list`;
     return { code: 403, why, error: 'BLOCKED_BY_CLIENT' };
   }
-  const upstream = await upstreamFor(bare(url.hostname), way.routes, scheme);
-  const operators: Rules = { ...way, allow: ALL, resolve: way.lookUp };
-  const isNamed = way.named?.has(`${url.hostname}:${port}`) ?? false;
-  const verdict = await judge(url.hostname, isNamed ? operators : way);
-  if (verdict.kind === 'unknown' && !upstream) {
+  const upstream = await upstreamFor(bare(url.hostname), rules.routes, scheme);
+  const operators: Rules = { ...rules, allow: ALL, resolve: rules.lookUp };
+  const isNamed = rules.named?.has(`${url.hostname}:${port}`) ?? false;
+  const checked = await checkHost(url.hostname, isNamed ? operators : rules);
+  if (checked.kind === 'unknown' && !upstream) {
     return { code: 502, why: `no address for ${url.hostname}`, error: 'NAME_NOT_RESOLVED' };
   }
-  if (verdict.kind === 'denied' || CLOSED_PORTS.has(port)) return denied(way, url.host);
+  if (checked.kind === 'denied' || CLOSED_PORTS.has(port)) return refuseTarget(rules, url.host);
   const host = bare(url.hostname);
-  const addresses = verdict.kind === 'allowed' ? verdict.addresses : [];
+  const addresses = checked.kind === 'allowed' ? checked.addresses : [];
   if (!upstream) return { url, host, port, addresses };
-  const proxy = await judge(upstream.host, upstream.isManaged ? operators : way);
+  const proxy = await checkHost(upstream.host, upstream.isManaged ? operators : rules);
   if (proxy.kind === 'unknown') return proxyFailed('no address for the proxy');
   const isMail = CLOSED_PORTS.has(upstream.port) && !upstream.isManaged;
-  if (proxy.kind === 'denied' || isMail) return denied(way, `the proxy ${upstream.host}`);
+  if (proxy.kind === 'denied' || isMail) return refuseTarget(rules, `the proxy ${upstream.host}`);
   const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };
   return { url, host, port, addresses, via: { upstream, at } };
 }
 
-function denied({ log }: Aim, what: string): Refusal {
+function refuseTarget({ log }: EgressRules, what: string): Refusal {
   log.info({ target: what }, 'egress denied');
   const why =
     `${what} is not reachable from here: ` +
@@ -124,7 +124,7 @@ export async function dial(target: Target): Promise<Socket | Refusal> {
 }
 
 /** For plain requests: a proxy of http is told them whole, and needs no tunnel. */
-export async function reach(target: Target): Promise<Socket | Refusal> {
+export async function connectFor(target: Target): Promise<Socket | Refusal> {
   const { via, host } = target;
   if (via?.upstream.protocol !== 'http') return await dial(target);
   const socket = await connected(via.at);
@@ -132,7 +132,7 @@ export async function reach(target: Target): Promise<Socket | Refusal> {
 }
 
 /** Whether a connection to the one serves the other. */
-export function isSamePlace(one: Target, other: Target): boolean {
+export function isSameDestination(one: Target, other: Target): boolean {
   const isSameHost = one.host === other.host && one.port === other.port;
   return isSameHost && one.via?.upstream === other.via?.upstream;
 }
@@ -141,7 +141,7 @@ export function isSamePlace(one: Target, other: Target): boolean {
 async function connected(address: Address): Promise<Socket | Refusal> {
   const { promise, resolve } = Promise.withResolvers<NetError | undefined>();
   const timer = setTimeout(() => resolve('CONNECTION_TIMED_OUT'), CONNECT_TIMEOUT_MS);
-  const socket = connect({ ...whereTo(address), noDelay: true, allowHalfOpen: true });
+  const socket = connect({ ...connectOptions(address), noDelay: true, allowHalfOpen: true });
   socket
     .once('connect', () => resolve(undefined))
     .on('error', (failure) => {
@@ -162,7 +162,7 @@ function errorOf(failure: NodeJS.ErrnoException): NetError {
 }
 
 /** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */
-function whereTo({ host, port, addresses }: Address) {
+function connectOptions({ host, port, addresses }: Address) {
   const lookup: LookupFunction = (_host, _options, answer) => {
     answer(
       null,

@@ -7,16 +7,23 @@
  */
 import type { Socket } from 'node:net';
 import type { Log } from '../../../proto/common/log.ts';
-import { answerFor, challenge, mayAnswer } from './credentials.ts';
-import { type Aim, aim, dial, type IsBlocked, type Refusal, type Target } from './dial.ts';
-import { Line } from './http-connection.ts';
-import { type Client, type Far, forward, refuse } from './http-forward.ts';
+import { asksClient, challenge, forwardCredentials } from './credentials.ts';
+import {
+  dial,
+  type EgressRules,
+  type IsBlocked,
+  type Refusal,
+  resolveTarget,
+  type Target,
+} from './dial.ts';
+import { HttpConnection } from './http-connection.ts';
+import { type Client, forward, refuse, type UpstreamConnection } from './http-forward.ts';
 import { type RequestHead, requestHead } from './http1.ts';
 import { meter } from './meter.ts';
 import type { NetError } from './net-errors.ts';
 import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './resolver.ts';
 import { PatternTimeout, type Route } from './routes.ts';
-import { askedFor, grant, SOCKS_VERSION } from './socks.ts';
+import { grant, readDestination, SOCKS_VERSION } from './socks.ts';
 
 /**
  * A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five
@@ -31,7 +38,7 @@ const NAMES_KEPT_MS = 5_000;
 const CONNECTIONS_MAX = 512;
 const SLOW_PATTERN = 'a domainPattern of a session took too much CPU time';
 /** Of loopback, all but the one that is every client's. */
-const NOBODYS = /^127\.(?!0\.0\.1$)/;
+const UNASSIGNED = /^127\.(?!0\.0\.1$)/;
 
 export type Egress = {
   /** Serves one connection from a jail, until it ends. */
@@ -42,7 +49,7 @@ export type Egress = {
    */
   readonly bytes: { sent: number; received: number; managed: number };
   /**
-   * From now on: which way connections leave, and which are refused. Those that are open are
+   * From now on: which rules connections leave, and which are refused. Those that are open are
    * dropped: they would go on by the old one.
    */
   steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
@@ -59,11 +66,11 @@ export type Egress = {
   close(): void;
 };
 
-type Way = Aim & { bytes: Egress['bytes']; sockets: Set<Socket> };
+type EgressContext = EgressRules & { bytes: Egress['bytes']; sockets: Set<Socket> };
 
 type EgressOptions = Pick<Rules, 'allow'> &
   Partial<Rules> & { log: Log } & Partial<
-    Pick<Aim, 'lookUp' | 'named' | 'onRefusal' | 'isBrowser'>
+    Pick<EgressRules, 'lookUp' | 'named' | 'onRefusal' | 'isBrowser'>
   >;
 
 /** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
@@ -81,15 +88,15 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
   };
   const about = { log, bytes, sockets, routes: [], onRefusal };
   const diverted = new Map<string, Route>();
-  const way: Way = { ...rules, own, resolve, lookUp: operators, ...about };
-  const drop = (): void => {
+  const context: EgressContext = { ...rules, own, resolve, lookUp: operators, ...about };
+  const closeAll = (): void => {
     for (const socket of sockets) socket.destroy();
   };
   /** Of a connection; undefined for an address that is nobody's. */
-  const wayOf = ({ localAddress = '' }: Socket): Way | undefined => {
+  const contextOf = ({ localAddress = '' }: Socket): EgressContext | undefined => {
     const route = diverted.get(localAddress);
-    if (route === undefined) return NOBODYS.test(localAddress) ? undefined : way;
-    return { ...way, routes: [route, ...way.routes], hasCredentials: true };
+    if (route === undefined) return UNASSIGNED.test(localAddress) ? undefined : context;
+    return { ...context, routes: [route, ...context.routes], hasCredentials: true };
   };
   return {
     bytes,
@@ -100,16 +107,16 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
       else diverted.set(address, route);
     },
     steer(course) {
-      Object.assign(way, course);
-      drop();
+      Object.assign(context, course);
+      closeAll();
     },
     handle(socket) {
-      const own = wayOf(socket);
+      const own = contextOf(socket);
       if (own === undefined || sockets.size >= CONNECTIONS_MAX) {
         socket.destroy();
         return;
       }
-      hold(sockets, socket);
+      track(sockets, socket);
       socket.allowHalfOpen = true; // in a tunnel, who has said all still hears the answer
       socket.setNoDelay(true);
       serve(own, socket).catch((error: unknown) => {
@@ -118,11 +125,11 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
         socket.destroy();
       });
     },
-    close: drop,
+    close: closeAll,
   };
 }
 
-function hold(sockets: Set<Socket>, socket: Socket): void {
+function track(sockets: Set<Socket>, socket: Socket): void {
   sockets.add(socket);
   socket.on('close', () => sockets.delete(socket));
   // a peer that went away is no news, and one that says nothing has gone away
@@ -130,16 +137,16 @@ function hold(sockets: Set<Socket>, socket: Socket): void {
 }
 
 /** One connection, to its end or to the tunnel that it becomes. */
-async function serve(way: Way, socket: Socket): Promise<void> {
-  const client: Client = { line: new Line(socket), far: undefined };
-  const leave = (): void => void client.far?.line.socket.destroy();
-  socket.on('end', leave).on('close', leave);
+async function serve(rules: EgressContext, socket: Socket): Promise<void> {
+  const client: Client = { connection: new HttpConnection(socket), upstream: undefined };
+  const destroyUpstream = (): void => void client.upstream?.connection.socket.destroy();
+  socket.on('end', destroyUpstream).on('close', destroyUpstream);
   socket.setTimeout(KEEP_ALIVE_MS);
-  const isSocks = (await client.line.peek()) === SOCKS_VERSION;
-  const isTunnel = isSocks ? await serveSocks(way, client) : await serveRequests(way, client);
+  const isSocks = (await client.connection.peek()) === SOCKS_VERSION;
+  const isTunnel = isSocks ? await serveSocks(rules, client) : await serveRequests(rules, client);
   if (isTunnel) return;
-  leave();
-  client.line.release();
+  destroyUpstream();
+  client.connection.release();
   socket.resume().end(); // closing over unread bytes would reset it before the answer is read
 }
 
@@ -147,25 +154,26 @@ async function serve(way: Way, socket: Socket): Promise<void> {
  * Requests of one connection. `site`: they are all for it, and say a path alone. True when it has
  * become a tunnel.
  */
-async function serveRequests(way: Way, client: Client, site = ''): Promise<boolean> {
-  const { line } = client;
+async function serveRequests(rules: EgressContext, client: Client, site = ''): Promise<boolean> {
+  const { connection } = client;
   const hidesProxies = site !== '';
-  const toFar = (far: Socket, target: Target): Far => adopt(way, far, target);
-  const options = { way, adopt: toFar, hidesProxies };
+  const adoptUpstream = (upstream: Socket, target: Target): UpstreamConnection =>
+    adopt(rules, upstream, target);
+  const options = { rules, adoptUpstream, hidesProxies };
   for (let goesOn = true; goesOn; ) {
-    line.socket.setTimeout(KEEP_ALIVE_MS);
-    const text = await line.head();
+    connection.socket.setTimeout(KEEP_ALIVE_MS);
+    const text = await connection.head();
     if (text === undefined) break;
-    line.socket.setTimeout(IDLE_TIMEOUT_MS);
+    connection.socket.setTimeout(IDLE_TIMEOUT_MS);
     const request = requestHead(text);
     if (request?.method === 'CONNECT' && site === '') {
-      client.far?.line.socket.destroy();
-      return await tunnel(way, request, line);
+      client.upstream?.connection.socket.destroy();
+      return await tunnel(rules, request, connection);
     }
     const isRequest = request !== undefined && (site === '' || request.target.startsWith('/'));
     goesOn = isRequest
       ? await forward({ ...request, target: site + request.target }, client, options)
-      : refuse(way, line.socket, { code: 400, why: 'this is no request of HTTP/1.1' });
+      : refuse(rules, connection.socket, { code: 400, why: 'this is no request of HTTP/1.1' });
   }
   return false;
 }
@@ -174,76 +182,84 @@ async function serveRequests(way: Way, client: Client, site = ''): Promise<boole
  * What a browser asks for plain http: a tunnel, unless somebody has to read it, or it leads
  * nowhere: then the answer to the request says why.
  */
-async function serveSocks(way: Way, client: Client): Promise<boolean> {
-  const { line } = client;
-  const authority = await askedFor(line);
+async function serveSocks(rules: EgressContext, client: Client): Promise<boolean> {
+  const { connection } = client;
+  const authority = await readDestination(connection);
   if (authority === undefined) return false;
   const site = `http://${authority}`;
-  const target = await aim(way, site);
-  if ('code' in target) return await refuseNext(way, line, target);
-  if (way.isBlocked || target.via?.upstream.protocol === 'http') {
-    grant(line);
-    return await serveRequests(way, client, site);
+  const target = await resolveTarget(rules, site);
+  if ('code' in target) return await refuseNext(rules, connection, target);
+  if (rules.isBlocked || target.via?.upstream.protocol === 'http') {
+    grant(connection);
+    return await serveRequests(rules, client, site);
   }
-  const far = await dial(target);
-  if ('why' in far) return await refuseNext(way, line, far);
-  grant(line);
-  return join(way, { line, far, target });
+  const upstream = await dial(target);
+  if ('why' in upstream) return await refuseNext(rules, connection, upstream);
+  grant(connection);
+  return connectBoth(rules, { connection, upstream, target });
 }
 
-async function refuseNext(way: Way, line: Line, refusal: Refusal): Promise<false> {
-  grant(line);
-  if ((await line.head()) !== undefined) refuse(way, line.socket, refusal);
+async function refuseNext(
+  rules: EgressContext,
+  connection: HttpConnection,
+  refusal: Refusal,
+): Promise<false> {
+  grant(connection);
+  if ((await connection.head()) !== undefined) refuse(rules, connection.socket, refusal);
   return false;
 }
 
 /** A connection to a site, for plain requests. */
-function adopt(way: Way, socket: Socket, target: Target): Far {
+function adopt(rules: EgressContext, socket: Socket, target: Target): UpstreamConnection {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const count = meter(way, socket, target);
-  hold(way.sockets, socket);
+  const count = meter(rules, socket, target);
+  track(rules.sockets, socket);
   socket.setTimeout(IDLE_TIMEOUT_MS);
-  const line = new Line(socket);
+  const connection = new HttpConnection(socket);
   socket.on('end', () => socket.destroy()); // who says no more is asked no more
   socket.on('close', () => {
     count();
     resolve();
   });
-  return { line, target, count, closed, isUsed: false };
+  return { connection, target, count, closed, isUsed: false };
 }
 
-async function tunnel(way: Way, request: RequestHead, line: Line): Promise<boolean> {
+async function tunnel(
+  rules: EgressContext,
+  request: RequestHead,
+  connection: HttpConnection,
+): Promise<boolean> {
   const { target: authority } = request;
   const isAuthority = /^[^/?#@\s]+:\d{1,5}$/.test(authority);
   const target = isAuthority
-    ? await aim(way, `http://${authority}`, 'https')
+    ? await resolveTarget(rules, `http://${authority}`, 'https')
     : { code: 400 as const, why: 'CONNECT takes host:port' };
-  if ('code' in target) return refuse(way, line.socket, target, true);
-  answerFor(way, target, request);
-  const far = await dial(target);
-  if (target.via?.isLocked && mayAnswer(way, target)) return challenge(line.socket);
-  if ('why' in far) return refuse(way, line.socket, far, true);
-  line.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-  return join(way, { line, far, target });
+  if ('code' in target) return refuse(rules, connection.socket, target, true);
+  forwardCredentials(rules, target, request);
+  const upstream = await dial(target);
+  if (target.via?.isLocked && asksClient(rules, target)) return challenge(connection.socket);
+  if ('why' in upstream) return refuse(rules, connection.socket, upstream, true);
+  connection.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+  return connectBoth(rules, { connection, upstream, target });
 }
 
-type Ends = { line: Line; far: Socket; target: Target };
+type Ends = { connection: HttpConnection; upstream: Socket; target: Target };
 
 /** From now on each hears what the other says. */
-function join(way: Way, { line, far, target }: Ends): true {
-  const { socket } = line;
-  hold(way.sockets, far);
-  far.setTimeout(IDLE_TIMEOUT_MS);
+function connectBoth(rules: EgressContext, { connection, upstream, target }: Ends): true {
+  const { socket } = connection;
+  track(rules.sockets, upstream);
+  upstream.setTimeout(IDLE_TIMEOUT_MS);
   socket.setTimeout(IDLE_TIMEOUT_MS);
   if (socket.destroyed) {
-    far.destroy();
+    upstream.destroy();
     return true;
   }
-  const said = line.release();
-  if (said.length > 0) far.write(said);
-  // each half may end by itself, as TCP allows; what the far end has said is still delivered
-  socket.pipe(far).pipe(socket);
-  far.on('close', meter(way, far, target)).on('close', () => socket.destroySoon());
-  socket.on('close', () => far.destroy());
+  const buffered = connection.release();
+  if (buffered.length > 0) upstream.write(buffered);
+  // each half may end by itself, as TCP allows; what the upstream end has said is still delivered
+  socket.pipe(upstream).pipe(socket);
+  upstream.on('close', meter(rules, upstream, target)).on('close', () => socket.destroySoon());
+  socket.on('close', () => upstream.destroy());
   return true;
 }

@@ -11,7 +11,7 @@ const HEAD_MAX_BYTES = 256 << 10;
 /** Undefined: nothing more comes. */
 type Sink = (bytes: Buffer | undefined) => void;
 
-export class Line {
+export class HttpConnection {
   readonly socket: Socket;
   #held: Buffer | undefined;
   #sink: Sink | undefined;

@@ -5,24 +5,24 @@
  * anew (http1.ts), bodies pass unread.
  */
 import type { Socket } from 'node:net';
-import { answerFor, challenge, mayAnswer } from './credentials.ts';
+import { asksClient, challenge, forwardCredentials } from './credentials.ts';
 import {
-  type Aim,
-  aim,
-  isSamePlace,
+  connectFor,
+  type EgressRules,
+  isSameDestination,
   proxyFailed,
   type Refusal,
-  reach,
+  resolveTarget,
   type Target,
 } from './dial.ts';
-import type { Line } from './http-connection.ts';
+import type { HttpConnection } from './http-connection.ts';
 import { answerHead, lineOf, NO_BODY, type RequestHead } from './http1.ts';
 import { encodeNetError } from './net-errors.ts';
 import { basicOf, LOCKED } from './upstream-proxy.ts';
 
 /** A client's connection to a site, or to the proxy that asks the site for it. */
-export type Far = {
-  line: Line;
+export type UpstreamConnection = {
+  connection: HttpConnection;
   target: Target;
   /** Something was asked there before. */
   isUsed: boolean;
@@ -32,12 +32,12 @@ export type Far = {
   count(): void;
 };
 
-export type Client = { line: Line; far: Far | undefined };
+export type Client = { connection: HttpConnection; upstream: UpstreamConnection | undefined };
 
 export type ForwardOptions = {
-  way: Aim;
+  rules: EgressRules;
   /** Makes a new connection one of the egress's. */
-  adopt(socket: Socket, target: Target): Far;
+  adoptUpstream(socket: Socket, target: Target): UpstreamConnection;
   /** The client takes us for the site: what a proxy says to us would be no word of a site. */
   hidesProxies: boolean;
 };
@@ -50,41 +50,41 @@ export async function forward(
   client: Client,
   options: ForwardOptions,
 ): Promise<boolean> {
-  const { socket } = client.line;
-  const target = await aim(options.way, request.target);
-  if ('code' in target) return refuse(options.way, socket, target);
-  answerFor(options.way, target, request);
+  const { socket } = client.connection;
+  const target = await resolveTarget(options.rules, request.target);
+  if ('code' in target) return refuse(options.rules, socket, target);
+  forwardCredentials(options.rules, target, request);
   const head = headFor(request, target);
   let outcome: Outcome = 'silent';
   while (outcome === 'silent') {
-    const far = await farFor(target, client, options);
-    if (client.line.isOver) return false;
-    if ('why' in far) {
-      if (target.via?.isLocked && mayAnswer(options.way, target)) return challenge(socket);
-      return refuse(options.way, socket, far);
+    const upstream = await upstreamConnection(target, client, options);
+    if (client.connection.isOver) return false;
+    if ('why' in upstream) {
+      if (target.via?.isLocked && asksClient(options.rules, target)) return challenge(socket);
+      return refuse(options.rules, socket, upstream);
     }
-    const wasUsed = far.isUsed;
-    far.isUsed = true;
-    const isRead = options.hidesProxies || mayAnswer(options.way, target);
+    const wasUsed = upstream.isUsed;
+    upstream.isUsed = true;
+    const isRead = options.hidesProxies || asksClient(options.rules, target);
     const mayLock = isRead && target.via?.upstream.protocol === 'http';
-    outcome = await exchange(request, head, { client, far, mayLock });
-    far.count();
+    outcome = await exchange(request, head, { client, upstream, mayLock });
+    upstream.count();
     if (outcome !== 'silent') break;
-    far.line.socket.destroy();
+    upstream.connection.socket.destroy();
     if (!wasUsed) break;
     // a kept connection that the site closed at that moment says nothing about the site: asked
-    // again here, or by the client, whose connection ends the same way
+    // again here, or by the client, whose connection ends the same rules
     if (!isSafe(request)) outcome = 'broken';
   }
-  if (outcome === 'locked' && mayAnswer(options.way, target)) return challenge(socket);
-  if (outcome === 'silent') return refuse(options.way, socket, noAnswer(target));
+  if (outcome === 'locked' && asksClient(options.rules, target)) return challenge(socket);
+  if (outcome === 'silent') return refuse(options.rules, socket, noAnswer(target));
   if (outcome === 'locked') {
     const why = `the proxy ${target.via?.upstream.host} refuses its credentials`;
-    return refuse(options.way, socket, proxyFailed(why));
+    return refuse(options.rules, socket, proxyFailed(why));
   }
   if (outcome === 'unclear') {
     const why = `${target.host} gives no answer of HTTP/1.1`;
-    return refuse(options.way, socket, { code: 502, why });
+    return refuse(options.rules, socket, { code: 502, why });
   }
   if (outcome === 'broken') socket.destroy();
   if (outcome === 'goes on' && !request.isLast) return true;
@@ -98,54 +98,55 @@ function isSafe({ method, body }: RequestHead): boolean {
 }
 
 /** The connection that is there, when it leads to the same place, or a new one. */
-async function farFor(
+async function upstreamConnection(
   target: Target,
   client: Client,
-  { adopt }: ForwardOptions,
-): Promise<Far | Refusal> {
-  const { far } = client;
-  const isOpen = far !== undefined && !far.line.socket.destroyed;
+  { adoptUpstream }: ForwardOptions,
+): Promise<UpstreamConnection | Refusal> {
+  const { upstream } = client;
+  const isOpen = upstream !== undefined && !upstream.connection.socket.destroyed;
   // what a site says unasked, or before it has read, is no answer to the next request
-  const isFit = isOpen && !far.line.hasMore && far.line.socket.writableLength === 0;
-  if (isFit && isSamePlace(far.target, target)) return far;
-  far?.line.socket.destroy();
-  client.far = undefined;
-  const socket = await reach(target);
+  const isFit =
+    isOpen && !upstream.connection.hasMore && upstream.connection.socket.writableLength === 0;
+  if (isFit && isSameDestination(upstream.target, target)) return upstream;
+  upstream?.connection.socket.destroy();
+  client.upstream = undefined;
+  const socket = await connectFor(target);
   if ('why' in socket) return socket;
-  client.far = adopt(socket, target);
-  if (client.line.isOver) socket.destroy(); // it has left meanwhile
-  return client.far;
+  client.upstream = adoptUpstream(socket, target);
+  if (client.connection.isOver) socket.destroy(); // it has left meanwhile
+  return client.upstream;
 }
 
 async function exchange(
   request: RequestHead,
   head: string,
-  { client, far, mayLock }: { client: Client; far: Far; mayLock: boolean },
+  { client, upstream, mayLock }: { client: Client; upstream: UpstreamConnection; mayLock: boolean },
 ): Promise<Outcome> {
-  const { socket } = far.line;
+  const { socket } = upstream.connection;
   const { body, method } = request;
-  const sent = client.line.pass(head, body, socket);
+  const sent = client.connection.pass(head, body, socket);
   if (body !== NO_BODY) void sent.then((isWhole) => isWhole || socket.destroy());
-  const outcome = await answer(far.line, client.line, { method, mayLock });
+  const outcome = await answer(upstream.connection, client.connection, { method, mayLock });
   if (outcome !== 'goes on' || body === NO_BODY) return outcome;
   // an answer may come before its request is over
-  return (await Promise.race([sent, far.closed])) === true ? outcome : 'last';
+  return (await Promise.race([sent, upstream.closed])) === true ? outcome : 'last';
 }
 
 /** Passes on what a site has to say to a request. */
 async function answer(
-  site: Line,
-  client: Line,
+  site: HttpConnection,
+  client: HttpConnection,
   { method, mayLock }: { method: string; mayLock: boolean },
 ): Promise<Outcome> {
   for (let hasBegun = false; ; hasBegun = true) {
     const text = await site.head();
-    const said = text === undefined ? undefined : answerHead(text, method);
-    if (said === undefined && hasBegun) return 'broken';
-    if (said === undefined) return text === undefined ? 'silent' : 'unclear';
-    if (mayLock && said.code === LOCKED) return 'locked';
-    if (!(await site.pass(said.text, said.body, client.socket))) return 'broken';
-    if (said.code >= 200) return said.isLast ? 'last' : 'goes on';
+    const head = text === undefined ? undefined : answerHead(text, method);
+    if (head === undefined && hasBegun) return 'broken';
+    if (head === undefined) return text === undefined ? 'silent' : 'unclear';
+    if (mayLock && head.code === LOCKED) return 'locked';
+    if (!(await site.pass(head.text, head.body, client.socket))) return 'broken';
+    if (head.code >= 200) return head.isLast ? 'last' : 'goes on';
   }
 }
 
@@ -169,10 +170,15 @@ function noAnswer({ host }: Target): Refusal {
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
 
 /** Answers a plain request, or CONNECT, with the reason, and ends the connection. */
-export function refuse(way: Aim, socket: Socket, refusal: Refusal, isTunnel = false): false {
+export function refuse(
+  rules: EgressRules,
+  socket: Socket,
+  refusal: Refusal,
+  isTunnel = false,
+): false {
   const { code, why, error } = refusal;
-  way.onRefusal?.(refusal);
-  if (way.isBrowser === true && code !== 400) {
+  rules.onRefusal?.(refusal);
+  if (rules.isBrowser === true && code !== 400) {
     // without an error the site itself has closed the connection, and so it is for the browser
     socket.end(error === undefined ? '' : encodeNetError(error, isTunnel));
     return false;

@@ -19,12 +19,12 @@ export type NetError =
  * `reported`: the codes that Chrome reports after `head` as an answer to CONNECT, and after `plain`
  * (or `head`, if absent) as an answer to a plain request.
  */
-type Disguise = { head: string; plain?: string; reported: readonly string[] };
+type Encoding = { head: string; plain?: string; reported: readonly string[] };
 
 /** Chrome takes 256 KiB of a head. */
 const TOO_LONG = 'x'.repeat(300_000);
 
-const DISGUISES: Readonly<Record<NetError, Disguise>> = {
+const ENCODINGS: Readonly<Record<NetError, Encoding>> = {
   NAME_NOT_RESOLVED: {
     head: '302 -\r\nlocation: /1\r\nlocation: /2',
     reported: ['RESPONSE_HEADERS_MULTIPLE_LOCATION'],
@@ -57,7 +57,7 @@ const REPORT_MAX_BYTES = 16 << 10;
 
 /** Made once: the longest has 300 KB, and a page may be refused thousands of connections. */
 const ANSWERS = new Map(
-  Object.entries(DISGUISES).map(([error, { head, plain }]) => {
+  Object.entries(ENCODINGS).map(([error, { head, plain }]) => {
     const tunnel = answerOf(head);
     return [error, { tunnel, plain: plain === undefined ? tunnel : answerOf(plain) }];
   }),
@@ -77,7 +77,7 @@ export function encodeNetError(error: NetError, isTunnel = false): Buffer {
 export function restoreNetErrors(raw: Buffer, given: ReadonlySet<NetError>): Buffer {
   if (given.size === 0 || raw.length > REPORT_MAX_BYTES || !raw.includes('net::ERR_')) return raw;
   for (const error of given) {
-    for (const reported of DISGUISES[error].reported) {
+    for (const reported of ENCODINGS[error].reported) {
       for (const place of PLACES) {
         const start = `${place}net::ERR_`;
         const at = raw.indexOf(`${start}${reported}"`);

@@ -14,7 +14,7 @@ import { type Pattern, PatternTimeout } from './routes.ts';
  */
 const QUESTION_MAX_MS = 2_000;
 /** Ours, by pattern: a page loads from a few dozen hosts. */
-const VERDICTS_MAX = 200;
+const MATCHES_MAX = 200;
 const HEAP_MAX_MB = 128;
 
 export type Question = { text: string; host: string };

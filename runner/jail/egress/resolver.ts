@@ -18,7 +18,7 @@ const NAMES_MAX = 1_000;
  */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-export type Verdict =
+export type HostCheck =
   | { kind: 'allowed'; addresses: string[] }
   | { kind: 'denied' }
   | { kind: 'unknown' };
@@ -75,16 +75,16 @@ export function remembering(resolve: Resolve, keptMs: number, now = performance.
  * `hostname` is a parsed URL's: the parser has already turned `2130706433` and `0x7f.1` into
  * 127.0.0.1. One forbidden address among many forbids the name.
  */
-export async function judge(hostname: string, rules: Rules): Promise<Verdict> {
+export async function checkHost(hostname: string, rules: Rules): Promise<HostCheck> {
   const { allow, resolve } = rules;
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
-  if (isIP(host) !== 0) return verdict([host], rules);
+  if (isIP(host) !== 0) return check([host], rules);
   if (host === 'localhost' || host.endsWith('.localhost')) {
     // both are this machine: what the operator opened of it is enough
     const opened = LOOPBACK.filter((address) => isAllowed(address, allow));
-    return opened.length > 0 ? verdict(opened, rules) : { kind: 'denied' };
+    return opened.length > 0 ? check(opened, rules) : { kind: 'denied' };
   }
-  return verdict(await resolve(host), rules);
+  return check(await resolve(host), rules);
 }
 
 /**
@@ -100,7 +100,7 @@ function contains(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 }
 
-function verdict(addresses: string[], { allow, own }: Rules): Verdict {
+function check(addresses: string[], { allow, own }: Rules): HostCheck {
   if (addresses.length === 0) return { kind: 'unknown' };
   const isOpen = addresses.every((address) => {
     return isAllowed(address, allow) && (contains(allow, address) || !contains(own, address));

@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
-import { lossOf } from '../../browser/launch.ts';
+import { lossReason } from '../../browser/launch.ts';
 import type { ProtocolRecorder } from '../log/recorder.ts';
 import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
@@ -120,7 +120,7 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     });
   };
   void pipe.closed.then(() => {
-    close(1011, chrome.why() === undefined ? 'the browser has ended' : lossOf(chrome));
+    close(1011, chrome.exitReason() === undefined ? 'the browser has ended' : lossReason(chrome));
   });
 
   return {
