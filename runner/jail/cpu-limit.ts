@@ -1,20 +1,20 @@
 /**
- * A limit on the CPU time of a jail. Wall time would judge the load of the machine; CPU time judges
- * the work alone. Read by the runner: no process in a jail reports it.
+ * A limit on the CPU time of a jail. Wall time would depend on the machine's load; CPU time
+ * measures the work alone. Read by the runner: a jailed process cannot misreport it.
  */
 import { readProc, sumOfChain } from './cgroups/memory-watch.ts';
 
-/** Linux reports times of processes in hundredths of a second to every program. */
+/** Linux reports times of processes in hundredths of a second. */
 const TICK_MS = 10;
-/** Of /proc/<pid>/stat behind the name: user and system, own and of children that have ended. */
+/** Fields of /proc/<pid>/stat after the name: user and system time, own and of ended children. */
 const [FIRST, PAST] = [11, 15];
-/** Ours: between two looks. */
+/** Ours: between two checks. */
 const CHECK_MIN_MS = 100;
 
 export type WorkLimits = {
   /** Of all threads of the jail together. */
   cpuMs: number;
-  /** Ends work that waits and uses no CPU time; far above what a loaded machine needs. */
+  /** Ends work that waits without using CPU time; far above what a loaded machine needs. */
   wallMs: number;
 };
 
@@ -23,14 +23,14 @@ export type CpuLimit = Disposable & {
   signal: AbortSignal;
 };
 
-/** In milliseconds, since the start of the jail. 0 where there is no /proc. */
+/** In milliseconds, since the start of the jail. 0 without /proc. */
 export function cpuMsOf(pid: number): number {
   return sumOfChain(pid, ownCpuMs);
 }
 
 function ownCpuMs(pid: number): number {
   const stat = readProc(`/proc/${pid}/stat`);
-  // the name may hold anything: `) S 1 ...`
+  // the name may contain anything: `) S 1 ...`
   const times = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -38,7 +38,7 @@ function ownCpuMs(pid: number): number {
   return times.reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
 }
 
-/** Counts from now. `used` gives the CPU time of the jail in milliseconds. */
+/** Starts measuring now. `used` returns the CPU time of the jail in milliseconds. */
 export function limitWork(used: () => number, { cpuMs, wallMs }: WorkLimits): CpuLimit {
   const over = new AbortController();
   const began = { cpu: used(), wall: performance.now() };

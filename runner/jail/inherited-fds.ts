@@ -1,18 +1,18 @@
 /**
- * Descriptors that the runner was started with and knows nothing of. A program that is spawned
- * inherits them, so a tenant's process would hold a pipe, a file or a socket of whoever started the
- * service (seen: a pipe of a supervising shell, at 251). Node itself closes none that lies above a
- * gap, and opens its own close-on-exec: what is not, is not ours.
+ * Closes descriptors that the runner inherited at its start. Spawned programs inherit them, so a
+ * tenant's process would hold a pipe, a file or a socket of whatever started the service (seen: a
+ * pipe of a supervising shell, at 251). Node closes none above a gap in the numbers, and opens its
+ * own close-on-exec: a descriptor without that flag is not ours.
  */
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
 
 const FDS = '/proc/self/fdinfo';
-/** In octal, as fdinfo writes flags. */
+/** In octal, as fdinfo prints flags. */
 const CLOSE_ON_EXEC = 0o2000000;
 
 /**
- * Closes them; gives their numbers. The standard streams stay, and so does what cannot be closed:
- * Deno closes nothing that it did not open itself.
+ * Closes them; returns their numbers. Standard streams stay, and so do descriptors that cannot be
+ * closed: Deno closes nothing that it did not open itself.
  */
 export function closeInherited(): { closed: number[]; left: number[] } {
   const fds = readdirSync(FDS).map(Number);
@@ -26,7 +26,7 @@ function isClosed(fd: number): boolean {
     closeSync(fd);
     return true;
   } catch {
-    return false; // the caller tells which ones stay
+    return false; // the caller reports these
   }
 }
 

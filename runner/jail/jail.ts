@@ -1,49 +1,47 @@
-/** What a jail is: what it shows, what it limits, and what runs in it. */
+/** Types of a jail: its mounts, its limits, and its process. */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import type { Log } from '../../proto/common/log.ts';
 import type { JailLimits } from './prlimit.ts';
 
 export type Mount = {
-  /** A path of this machine. */
+  /** A path on this machine. */
   from: string;
-  /** Where the jailed process finds it. */
+  /** The path in the jail. */
   to: string;
   writable?: boolean;
 };
 
-/** Gives the path under which the jailed process finds what the spec calls `inside`. */
+/** Returns the path at which the jailed process finds `inside`. */
 export type At = (inside: string) => string;
 
 export type JailSpec = {
   argv: (at: At) => string[];
   /**
-   * In order: a later one may lie inside an earlier one. Writable ones become the jail's own
-   * (chown), unless the spec has a uid.
+   * In order: a later mount may lie inside an earlier one. The jail's uid becomes the owner of
+   * writable ones (chown), unless the spec has a uid.
    */
   mounts: Mount[];
   /** The whole environment. */
   env: (at: At) => Record<string, string>;
-  /** Where it starts, as it sees it: / when absent. */
+  /** The working directory, inside the jail; / when absent. */
   cwd?: string;
   /** Of /tmp, and again of /dev/shm. */
   tmpBytes: number;
   limits: JailLimits;
   stdio: StdioOptions;
-  /**
-   * Whether it may make user namespaces of its own: Chrome's sandbox needs them, nothing else does.
-   */
+  /** Whether it may create user namespaces: only Chrome's sandbox needs them. */
   nestedNamespaces: boolean;
   /**
-   * It has children that may be orphaned: pid 1 of the jail is a reaper then. Else the process
-   * itself is pid 1.
+   * Its children may be orphaned, so pid 1 of the jail is a reaper. Otherwise the process itself is
+   * pid 1.
    */
   hasChildren?: boolean;
   /**
-   * It sets modes and times of files. Landlock does not judge that, so there it may do so to
-   * others' files of its user: only for what runs no code of a tenant.
+   * It may set modes and times of files. Landlock does not restrict that, so under Landlock this
+   * includes other files of the same user: only for programs that run no code of a tenant.
    */
   setsModes?: boolean;
-  /** Of the machine's loopback: it may connect to these alone, where there is Landlock. */
+  /** Loopback ports of the machine: with Landlock it may connect to these only. */
   ports?: readonly number[];
   /**
    * Its uid under a root runner, for jails that share files: leased by the caller, which has
@@ -51,7 +49,7 @@ export type JailSpec = {
    * own.
    */
   uid?: number | undefined;
-  /** A cgroup to be in from the start: its open cgroup.procs. Of memory-limit.ts. */
+  /** The open cgroup.procs of a cgroup to join at start. Set by memory-limit.ts. */
   group?: number;
 };
 
@@ -63,30 +61,32 @@ export type Jailed = {
    * Settles once, when the process is gone; never rejects (a program that cannot start exits 127).
    */
   exited: Promise<Exit>;
-  /** SIGKILL to the whole tree; harmless when it is gone. */
+  /** Sends SIGKILL to the whole tree; no effect when it is gone. */
   kill(): void;
-  /** The limit that it was ended for, as `it used more than 256 MiB of memory`. */
+  /** The exceeded limit that ended it, such as `it used more than 256 MiB of memory`. */
   exitReason?(): string | undefined;
 };
 
 export type Jail = {
   level: 'bwrap' | 'landlock' | 'none';
-  /** Whether each jail has a network of its own without a way out. */
+  /** Whether each jail has a network namespace of its own without a route. */
   hasOwnNetwork: boolean;
   /**
-   * Whether sockets that are mounted can be used. Else what it shall reach is a port of `ports`, or
-   * a descriptor that it inherits.
+   * Whether mounted unix sockets can be used. Otherwise the jail reaches services by a port of
+   * `ports` or an inherited descriptor.
    */
   hasUnixSockets: boolean;
   launch(spec: JailSpec): Jailed;
 };
 
-/** No rung works here. Its message tells the operator what to do. */
+/** No backend works here. The message tells the operator what to do. */
 export class JailError extends Error {
   override readonly name = 'JailError';
 }
 
-/** One way to contain a process: the jail, or why it does not work on this machine. */
+/**
+ * One way to sandbox a process: opens the jail, or returns why it does not work on this machine.
+ */
 export type Backend = {
   level: Jail['level'];
   open(log: Log, tmpDir: string): Promise<Jail | { why: string }>;

@@ -22,7 +22,7 @@ export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
         return isOver;
       };
       const exited = jailed.exited.then(async (exit) => {
-        look(); // the group says it as long as it is there
+        look(); // read before the cgroup is removed
         watch.end();
         await group?.end();
         return exit;

@@ -1,7 +1,7 @@
 /**
- * Opens the jail that everything untrusted runs in: a function's host and Chrome. The ladder is
- * tried from the top and fails closed: with no backend that really works here the runner does not
- * start, unless the operator says `none`.
+ * Selects the sandbox for all untrusted code: function hosts, builds and Chrome. Backends are tried
+ * in order and the selection fails closed: without a working backend the runner does not start,
+ * unless the operator sets `none`.
  */
 import { tmpdir } from 'node:os';
 import type { Log } from '../../proto/common/log.ts';
@@ -15,18 +15,21 @@ import { withMemoryLimit } from './memory-limit.ts';
 /** Best first. */
 const BACKENDS: readonly Backend[] = [bwrapBackend, landlockBackend];
 
-/** Opens the best backend that works; each is tried once with a real process. Throws JailError. */
+/** Opens the best backend that works; each is probed with a real process. Throws JailError. */
 export async function openJail(options: {
   sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
   log: Log;
-  /** Where a backend makes what it must clean up; who owns it sweeps it. The system's when absent. */
+  /**
+   * Where a backend creates files that it must remove; the caller sweeps it. The system's default
+   * when absent.
+   */
   tmpDir?: string;
-  /** Absent: no jail has a cgroup of its own. */
+  /** Absent: jails have no cgroups of their own. */
   groups?: Groups | undefined;
 }): Promise<Jail> {
   const { sandbox, log, tmpDir = tmpdir(), groups } = options;
   if (sandbox === 'none') {
-    log.warn('sandbox is off: functions and Chrome can read and reach all that this user can');
+    log.warn('sandbox is off: functions and Chrome have all access of this user');
     return withMemoryLimit(openNone(log, tmpDir), groups);
   }
   const reasons: string[] = [];
@@ -34,7 +37,8 @@ export async function openJail(options: {
     const opened = await backend.open(log, tmpDir);
     if (!('why' in opened)) {
       const why = reasons.join('; ');
-      if (why !== '') log.warn({ why }, `no better sandbox than ${opened.level} works here`);
+      if (why !== '')
+        log.warn({ why }, `selected sandbox: ${opened.level}; better ones do not work here`);
       return withMemoryLimit(opened, groups);
     }
     reasons.push(`${backend.level}: ${opened.why}`);

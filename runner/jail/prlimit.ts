@@ -1,7 +1,7 @@
 /**
- * Resource limits of a jailed process, set by util-linux' prlimit before anything else of the jail
- * exists, so that they hold for the jail's own set-up too. A limit is per process (data, files,
- * file size) or per uid (processes); memory in use is held by memory-limit.ts.
+ * Resource limits of a jailed process, set by util-linux' prlimit before anything else in the jail,
+ * so that they also apply to the jail's own set-up. A limit is per process (data, files, file size)
+ * or per uid (processes); memory in use is limited by memory-limit.ts.
  */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
@@ -12,26 +12,26 @@ export type JailLimits = {
    * uses.
    */
   dataBytes?: number;
-  /** Memory in use, of all processes together: past it, all of them end. */
+  /** Memory in use, of all processes together: when exceeded, all of them end. */
   memoryBytes?: number;
   /** Open files of one process. */
   files: number;
-  /** The largest file one process may write. */
+  /** The largest file that one process may write. */
   fileBytes?: number;
   /**
-   * Processes and threads of the jail; held only where it has a uid of its own (the runner is root)
-   * or a cgroup.
+   * Processes and threads of the jail; enforced only with a uid of its own (the runner is root) or
+   * a cgroup.
    */
   processes?: number;
-  /** Processor time of one process, in seconds (RLIMIT_CPU): past it, the process ends. */
+  /** CPU time of one process, in seconds (RLIMIT_CPU): when exceeded, the process ends. */
   cpuSeconds?: number;
-  /** How far it steps back behind others for the processor: 0 to 19. */
+  /** The nice value: 0 to 19. */
   nice?: number;
 };
 
 /**
- * Where system programs live. PATH is not asked: whoever starts the runner must not choose its
- * jailer.
+ * Directories of system programs. PATH is not used: the user who starts the runner must not choose
+ * its jailer.
  */
 const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 
@@ -45,13 +45,13 @@ export function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    return false; // not there or not ours to run: the same to every caller
+    return false; // missing or not executable: the same to every caller
   }
 }
 
 /**
- * The words to put before a command: empty when there is no prlimit. A core dump would hold a
- * tenant's memory: never.
+ * The arguments before a command: empty without prlimit. Core dumps are always off: they would
+ * contain a tenant's memory.
  */
 export function limitArgv(
   prlimit: string | undefined,

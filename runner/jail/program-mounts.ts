@@ -1,6 +1,6 @@
 /**
- * What a program needs in its jail to start: itself and the shared libraries that its loader names,
- * nothing else.
+ * The mounts that a program needs to start in a jail: itself and the shared libraries of its
+ * loader, nothing else.
  */
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
@@ -29,7 +29,7 @@ async function ldd(path: string): Promise<string> {
   try {
     return (await run(program, [path], { timeout: LDD_TIMEOUT_MS, env: {} })).stdout;
   } catch (error) {
-    // ldd fails on a static program, which is a fine answer
+    // ldd fails on a static program, which needs no libraries
     if (String((error as { stderr?: unknown }).stderr).includes('not a dynamic')) return '';
     throw error;
   }

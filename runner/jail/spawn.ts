@@ -1,4 +1,4 @@
-/** Starts a process and watches its end: what the rungs share. */
+/** Starts a process and watches its exit; shared by all backends. */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { lchownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
 import type { Exit } from './jail.ts';
 
-/** What a shell answers for a program that cannot be started. */
+/** The exit code of a shell for a program that cannot be started. */
 const CANNOT_START: Exit = { code: 127, signal: null };
 
 export type Command = {
@@ -15,9 +15,11 @@ export type Command = {
   stdio: StdioOptions;
   cwd?: string;
   uid?: number;
-  /** A process group of its own: the runner's signals do not reach it, and it can be killed. */
+  /**
+   * A process group of its own: signals to the runner do not reach it, and the group can be killed.
+   */
   ownGroup?: boolean;
-  /** The open cgroup.procs of the cgroup that it shall be in. */
+  /** The open cgroup.procs of the cgroup that it joins. */
   group?: number | undefined;
 };
 
@@ -41,14 +43,13 @@ export function start(command: Command): { child: ChildProcess; exited: Promise<
 }
 
 /**
- * Puts itself into the cgroup before anything else of it runs: moved from here, it would have
- * started others meanwhile. The descriptor is the runner's: another uid may use it, and does not
- * keep it.
+ * The process joins the cgroup before anything else: moved later, it might have started others
+ * already. The descriptor is the runner's: another uid may use it, and it is closed afterwards.
  */
 function joining({ argv, stdio, group }: Command): Pick<Command, 'argv' | 'stdio'> {
   if (group === undefined) return { argv, stdio };
   const all = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
-  const descriptor = all.length; // a shell knows those of one digit: Chrome in bwrap has eight
+  const descriptor = all.length; // a shell accepts descriptors of one digit only: Chrome in bwrap has eight
   const script = `unset PWD; echo 0 >&${descriptor} && exec ${descriptor}>&- && exec "$@"`;
   return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], stdio: [...all, group] };
 }
@@ -64,15 +65,15 @@ export function chownTree(uid: number, path: string): void {
 }
 
 /**
- * SIGKILL to a whole process group; harmless when it is gone. Never throws, since timers call it: a
- * root without CAP_KILL may not end a jail of another uid, and the log says so.
+ * Sends SIGKILL to a whole process group; no effect when it is gone. Never throws, since timers
+ * call it: a root without CAP_KILL may not end a jail of another uid, which is logged.
  */
 export function killGroup(pid: number | undefined, log: Log): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return; // gone is what we want
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return; // it is gone already
     log.error({ err: error, pid }, 'cannot kill the processes of a jail');
   }
 }

@@ -5,8 +5,8 @@
  */
 
 /**
- * Above every account that adduser makes, below systemd's dynamic and container ranges' usual start
- * (524288).
+ * Above every account that adduser creates, below the usual start of systemd's dynamic and
+ * container ranges (524288).
  */
 const FIRST = 200_000;
 const COUNT = 65_536;

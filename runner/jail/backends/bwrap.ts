@@ -1,12 +1,12 @@
 /**
- * The bubblewrap rung: user, mount, pid, network, ipc, uts and cgroup namespaces, no capabilities,
- * a file system of the named mounts only, a filter of system calls. A process in it is never root
- * of this machine: a root runner gives each jail a uid of its own.
+ * The bubblewrap backend: user, mount, pid, network, ipc, uts and cgroup namespaces, no
+ * capabilities, a file system of the listed mounts only, a seccomp filter. A process in it is never
+ * root of this machine: a root runner leases each jail a uid of its own.
  *
  * A root runner starts two bwraps in a row. The outer one, still root, with its own view of the
  * machine's files, makes the mounts reachable (they lie below 0700 directories that the jail's uid
- * cannot pass); then setpriv drops to the uid and the inner one builds the jail. Where root may not
- * mount (a container), the inner one alone is tried.
+ * cannot enter); then setpriv drops to the uid and the inner one builds the jail. Where root may
+ * not mount (a container), the inner one alone is tried.
  */
 import type { Writable } from 'node:stream';
 import type { Log } from '../../../proto/common/log.ts';
@@ -18,18 +18,18 @@ import { probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 
 /**
- * Not 0 and not 65534: files of unmapped owners show as 65534 in there and would look like its own.
+ * Not 0 and not 65534: files of unmapped owners appear as 65534 inside and would look like its own.
  */
 const INSIDE_UID = '1000';
 /**
- * In the outer bwrap's private view only: the source of a mount is looked up before this covers it.
+ * In the outer bwrap's private view only: the source of a mount is resolved before this covers it.
  */
 const STAGE = '/tmp';
 
 /**
- * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so that its
- * death would leave the inner one alive (seen). It may signal the pid 1 that it made, which is root
- * still, and with that all below it dies. It keeps the machine's /proc: bwrap covers parts of a new
+ * The outer bwrap gives up its capabilities and then may not signal the jail's uid, so the inner
+ * one would survive its death (seen). It may signal the pid 1 that it created, which is still root,
+ * and all processes below die with it. It keeps the machine's /proc: bwrap covers parts of a new
  * one, and the kernel then refuses the inner one its own.
  */
 const OUTER_END = ['--unshare-pid', '--die-with-parent', '--'];
@@ -40,9 +40,9 @@ type Tools = {
   setpriv: string | undefined;
   log: Log;
 };
-/** How a root runner gets from root to the jail's uid. */
+/** How a root runner switches from root to the jail's uid. */
 type Staging = 'staged' | 'direct';
-/** What bwrap reads from pipes: descriptors beyond those of the spec. */
+/** Descriptors that bwrap reads from pipes, after those of the spec. */
 type PipeFds = { env: number; filter: number };
 
 export const bwrapBackend: Backend = {
@@ -104,7 +104,7 @@ function openBwrap(tools: Tools, staging: Staging, isRoot: boolean): Jail {
         env: {},
         stdio: [...stdio, 'pipe', 'pipe'],
         cwd: '/',
-        // Ctrl-C in a terminal asks the runner to drain: it must not reach what still runs.
+        // Ctrl-C in a terminal makes the runner drain: running jails must not receive it.
         ownGroup: true,
         group: spec.group,
         ...(leased && !isStaged ? { uid: leased.uid } : {}),
@@ -114,10 +114,10 @@ function openBwrap(tools: Tools, staging: Staging, isRoot: boolean): Jail {
       return {
         child,
         exited: exited.finally(() => leased?.[Symbol.dispose]()),
-        // when bwrap dies the kernel ends the jail's pid 1, and with it the jail; but bwrap asks
-        // for that last, and what it had started before lived on (seen): it is in bwrap's group
+        // when bwrap dies the kernel ends the jail's pid 1, and with it the jail. But bwrap sets
+        // that up last, and processes started before survived (seen): they are in bwrap's group
         kill() {
-          // its number may be another's once it is gone
+          // the pid may be reused once it is gone
           if (child.exitCode === null && child.signalCode === null) killGroup(child.pid, tools.log);
         },
       };
@@ -126,7 +126,7 @@ function openBwrap(tools: Tools, staging: Staging, isRoot: boolean): Jail {
 }
 
 /**
- * Words of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the
+ * Arguments of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the
  * stage.
  */
 function stagedArgv(
@@ -149,7 +149,7 @@ function stagedArgv(
   ];
 }
 
-/** The words after `bwrap`. */
+/** The arguments after `bwrap`. */
 function bwrapArgv(spec: JailSpec, fds: PipeFds): string[] {
   const at = (inside: string): string => inside;
   return [
@@ -157,7 +157,7 @@ function bwrapArgv(spec: JailSpec, fds: PipeFds): string[] {
     ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
     ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
     ...(spec.nestedNamespaces ? [] : ['--disable-userns']),
-    // without a reaper, the process is pid 1: it cannot kill or stop itself, and there is one
+    // without a reaper the process is pid 1: it cannot kill or stop itself, and there is one
     // process less
     ...(spec.hasChildren === true || spec.nestedNamespaces ? [] : ['--as-pid-1']),
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/dev/shm'],
@@ -174,8 +174,8 @@ function bwrapArgv(spec: JailSpec, fds: PipeFds): string[] {
 }
 
 /**
- * The environment goes through a pipe, as words that bwrap reads: in its argv everyone on this
- * machine could read it, and an operator's proxy may have a password.
+ * The environment is passed by a pipe, as arguments for bwrap: its argv is visible to every user of
+ * this machine, and an operator's proxy may have a password.
  */
 function envWords(spec: JailSpec): string {
   const words = Object.entries(spec.env((inside) => inside)).flatMap((pair) => [
@@ -187,20 +187,19 @@ function envWords(spec: JailSpec): string {
 
 function writeTo(pipe: unknown, words: string | Buffer): void {
   const stream = pipe as Writable | undefined;
-  stream?.on('error', () => {}); // bwrap ended before it read: its exit says so
+  stream?.on('error', () => {}); // bwrap ended before it read: its exit code reports that
   stream?.end(words);
 }
 
 /**
- * Whether a jailed process can make namespaces of its own, as Chrome's sandbox does. Asked once per
- * start.
+ * Whether a jailed process can create namespaces, as Chrome's sandbox does. Checked once at start.
  */
 export async function canNest(jail: Jail, log: Log): Promise<boolean> {
   const unshare = findProgram('unshare');
-  // Chrome refuses its sandbox to root; in a jail it is not root
+  // Chrome's sandbox does not run as root; in a jail the process is not root
   if (jail.level === 'none' && process.getuid?.() === 0) return false;
-  if (jail.level === 'landlock') return false; // it is for machines that allow no namespaces
-  if (unshare === undefined) return true; // Chrome itself will say
+  if (jail.level === 'landlock') return false; // this backend is for machines without namespaces
+  if (unshare === undefined) return true; // Chrome itself reports it
   const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
   const refusal = await probeJail(jail, {
     program: unshare,

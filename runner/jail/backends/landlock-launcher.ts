@@ -1,10 +1,10 @@
 /**
- * What starts a process under Landlock: a script for Perl, which every Debian and Ubuntu has, makes
- * system calls as they are, and starts in 2 ms. It gives itself the rules, another user and the
- * filter, and becomes the program. A step that fails ends it before there is a program.
+ * Starts a process under Landlock: a script for Perl, which every Debian and Ubuntu has, can make
+ * raw system calls, and starts in 2 ms. It applies the rules, another user and the filter to
+ * itself, and executes the program. A failing step ends it before the program starts.
  *
- * Words: numbers (of prctl, seccomp, capset, setgroups, setresgid, setresuid; what the rules are
- * about: files, network, scopes; a uid or -1), the filter in hex, then `<rights> <path>` or
+ * Arguments: numbers (of prctl, seccomp, capset, setgroups, setresgid, setresuid; the handled
+ * accesses: files, network, scopes; a uid or -1), the filter in hex, then `<rights> <path>` or
  * `port <number>` each, `--`, the command.
  */
 export const LAUNCHER = `

@@ -1,9 +1,9 @@
 /**
- * The Landlock rung, for machines that let nobody make namespaces: the process sees the machine's
- * paths and network, and the kernel refuses it all but the named mounts, a directory of its own as
- * /tmp, and TCP to the named ports of loopback. What Landlock does not judge (unix sockets, UDP,
- * modes of files), the filter of system calls does. Needs Landlock's ABI 6 (Linux 6.12): older ones
- * let signals pass, or TCP.
+ * The Landlock backend, for machines that allow no namespaces: the process sees the machine's paths
+ * and network, and the kernel denies it all except the listed mounts, a directory of its own as
+ * /tmp, and TCP to the listed loopback ports. The seccomp filter covers what Landlock does not
+ * (unix sockets, UDP, modes of files). Needs Landlock's ABI 6 (Linux 6.12): older ones do not
+ * restrict signals, or TCP.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync } from 'node:fs';
@@ -22,7 +22,9 @@ import { PROBE_TIMEOUT_MS, probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 import { numberOf, type Syscall } from './syscalls.ts';
 
-/** 4 judges TCP, 5 a device's ioctl, 6 signals and abstract sockets: Chrome must signal its own. */
+/**
+ * 4 restricts TCP, 5 ioctl on devices, 6 signals and abstract sockets: Chrome must signal its own.
+ */
 const ABI_MIN = 6;
 
 /** LANDLOCK_ACCESS_FS_*. */
@@ -37,23 +39,23 @@ const IOCTL_DEV = 1 << 15;
 const EVERY_RIGHT = (1 << 16) - 1;
 const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
 const READ = EXECUTE | READ_FILE | READ_DIR;
-/** A jail makes no devices, and runs nothing that it has written. */
+/** A jail creates no devices, and executes nothing that it has written. */
 const WRITE = EVERY_RIGHT & ~(MAKE_CHAR | MAKE_BLOCK | EXECUTE | IOCTL_DEV);
 /** LANDLOCK_ACCESS_NET_BIND_TCP and CONNECT_TCP; LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET and SIGNAL. */
 const NETWORK = 3;
 const SCOPES = 3;
-/** Used by every program; none keeps or tells anything. */
+/** Used by every program; none stores or reveals anything. */
 const DEVICES = [
   { from: '/dev/null', rights: READ_FILE | WRITE_FILE },
   { from: '/dev/zero', rights: READ_FILE },
   { from: '/dev/urandom', rights: READ_FILE },
   { from: '/dev/random', rights: READ_FILE },
 ];
-/** Chrome looks at its own processes, and does not start where it cannot. */
+/** Chrome reads about its own processes, and does not start where it cannot. */
 const OF_CHROME = { from: '/proc', rights: READ_FILE | READ_DIR };
-/** In the order that the launcher reads them. */
+/** In the order of the launcher's arguments. */
 const LAUNCHER_CALLS = ['capset', 'setgroups', 'setresgid', 'setresuid'] as const;
-/** Not in our table: no filter names them. */
+/** Not in our table: no filter uses them. */
 const PRCTL = { x64: 157, arm64: 167 };
 const SECCOMP = { x64: 317, arm64: 277 };
 
@@ -107,7 +109,7 @@ function openLandlock(tools: Tools): Jail {
           ...rulesOf({ ...spec, mounts }, leased?.uid ?? -1),
           ...['--', ...spec.argv(at)],
         ],
-        // Node does not start with settings of OpenSSL that it may not read
+        // Node does not start with OpenSSL settings that it may not read
         env: { OPENSSL_CONF: '/dev/null', ...spec.env(at) },
         stdio: spec.stdio,
         cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
@@ -115,7 +117,7 @@ function openLandlock(tools: Tools): Jail {
         group: spec.group,
       });
       const removed = exited.then(async (exit) => {
-        killGroup(child.pid, tools.log); // what the process left behind keeps running otherwise
+        killGroup(child.pid, tools.log); // processes that the program left behind would keep running
         leased?.[Symbol.dispose]();
         await removeTree(tmp).catch((error: unknown) => {
           tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
@@ -127,7 +129,7 @@ function openLandlock(tools: Tools): Jail {
   };
 }
 
-/** The launcher's words before the command. */
+/** The launcher's arguments before the command. */
 function rulesOf(spec: JailSpec, uid: number): string[] {
   const about = [EVERY_RIGHT, NETWORK, SCOPES, uid];
   const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
@@ -155,7 +157,7 @@ function rightsOf({ from, writable }: Mount): number {
   return lstatSync(from).isDirectory() ? rights : rights & OF_FILES;
 }
 
-/** 0 where the kernel has no Landlock, or has it switched off. */
+/** 0 where the kernel has no Landlock, or it is disabled. */
 async function abiOf(perl: string): Promise<number> {
   const script = 'my $abi = syscall 444, 0, 0, 1; print $abi < 0 ? 0 : $abi';
   const options = { env: {}, timeout: PROBE_TIMEOUT_MS };
@@ -163,6 +165,6 @@ async function abiOf(perl: string): Promise<number> {
   return Number(stdout);
 }
 
-/** Reads what it may not: 9 when it was let. */
+/** Tries a forbidden read; exits 9 when it was allowed. */
 const PROBE = `try { require('fs').readFileSync('/etc/passwd'); process.exit(9); }
   catch (error) { process.exit(error.code === 'EACCES' ? 0 : 8); }`;

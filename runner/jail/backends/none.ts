@@ -1,7 +1,7 @@
 /**
- * The rung that contains nothing: for those who say so. Paths are the machine's own, the network is
- * the machine's own; what is left is a private /tmp, the limits, and that the whole process group
- * ends together and with the runner.
+ * The backend without a sandbox, only by the operator's choice. Paths and network are the machine's
+ * own; it still gives a private /tmp, the limits, and that the whole process group ends together
+ * and with the runner.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ export function openNone(log: Log, tmpDir = tmpdir()): Jail {
         group: spec.group,
       });
       const removed = exited.then(async (exit) => {
-        killGroup(child.pid, log); // what the process left behind keeps running otherwise
+        killGroup(child.pid, log); // processes that the program left behind would keep running
         await removeTree(tmp).catch((error) => {
           log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
         });
@@ -47,8 +47,8 @@ export function openNone(log: Log, tmpDir = tmpdir()): Jail {
 }
 
 /**
- * Inside path -> this machine's path, by the last mount that holds it; a path that no mount holds
- * stays what it is.
+ * Maps an inside path to this machine's path, by the last mount that contains it; other paths are
+ * returned unchanged.
  */
 export function outside(mounts: readonly Mount[]): At {
   return (inside) => {

@@ -1,19 +1,19 @@
 /**
- * The filter of system calls that a jailed process gets just before it starts, as the kernel reads
- * it: classic BPF over the call's number and arguments. All is allowed but what is listed here,
- * which fails with an errno. A call by another architecture's numbers ends the process. Pure.
+ * The seccomp filter of a jailed process, in the kernel's form: classic BPF on the call's number
+ * and arguments. All calls are allowed except those listed here, which fail with an errno. A call
+ * by another architecture's numbers ends the process. Pure.
  */
 import { constants } from 'node:os';
 import type { JailSpec } from '../jail.ts';
 import { type Architecture, AUDIT, numberOf, type Syscall } from './syscalls.ts';
 
-/** What may not be taken away from a process. */
+/** What a process is permitted. */
 export type Profile = {
   /** It may have children. */
   processes: boolean;
-  /** It may make namespaces, and move into a root and a user of its own: Chrome's sandbox. */
+  /** It may create namespaces, and change its root and user: Chrome's sandbox. */
   namespaces: boolean;
-  /** Without namespaces around it: what they keep from it, the filter must. */
+  /** It has no namespaces around it: the filter must replace them. */
   isBare: boolean;
   /** It may set modes and times of files. */
   modes: boolean;
@@ -30,13 +30,13 @@ const SOCK_STREAM = 1;
 const SOCK_SEQPACKET = 5;
 const IPPROTO = { any: 0, tcp: 6 };
 const MSG_FASTOPEN = 0x20000000;
-/** They type into a terminal as if its user did. */
+/** They inject input into a terminal as if its user typed it. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
 const CLONE_THREAD = 0x00010000;
 /** New namespaces: mount, cgroup, uts, ipc, user, pid, net. */
 const CLONE_NEW = 0x7e020000;
 
-/** Needed by none of ours; a way to the kernel, to another process or to another machine. */
+/** Not needed by any of our programs; they reach the kernel, another process or another machine. */
 const ALWAYS: readonly Syscall[] = [
   ...(['setns', 'mount', 'umount2', 'pivot_root', 'open_tree', 'open_tree_attr'] as const),
   ...(['move_mount', 'fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'] as const),
@@ -51,7 +51,7 @@ const ALWAYS: readonly Syscall[] = [
   ...(['adjtimex', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', 'ustat'] as const),
   ...(['sysfs', '_sysctl'] as const),
 ];
-/** Chrome's sandbox is made of these. */
+/** Needed by Chrome's sandbox. */
 const NAMESPACES: readonly Syscall[] = [
   ...(['unshare', 'chroot', 'setuid', 'setgid', 'setreuid', 'setregid', 'setresuid'] as const),
   ...(['setresgid', 'setfsuid', 'setfsgid', 'setgroups', 'personality'] as const),
@@ -60,12 +60,12 @@ const PROCESSES: readonly Syscall[] = [
   ...(['fork', 'vfork', 'execveat', 'pidfd_open', 'capset', 'mbind', 'set_mempolicy'] as const),
   ...(['set_mempolicy_home_node', 'migrate_pages', 'move_pages'] as const),
 ];
-/** Landlock keeps signals within the jail: one that has children may need them. */
+/** Landlock keeps signals within the jail: a process with children may need them. */
 const BARE_ALONE: readonly Syscall[] = [
   ...(['kill', 'tkill', 'tgkill', 'rt_sigqueueinfo', 'rt_tgsigqueueinfo'] as const),
   ...(['pidfd_send_signal', 'socketpair'] as const),
 ];
-/** Landlock does not judge them, and they reach what belongs to the same user. */
+/** Not restricted by Landlock, and they reach objects of the same user. */
 const BARE: readonly Syscall[] = [
   ...(['listen', 'chown', 'lchown', 'fchown', 'fchownat'] as const),
   ...(['setxattr', 'lsetxattr', 'fsetxattr', 'setxattrat'] as const),
@@ -80,10 +80,10 @@ const MODES: readonly Syscall[] = [
   ...(['utime', 'utimes', 'futimesat', 'utimensat'] as const),
 ];
 
-/** What the process of a spec needs. */
+/** The profile for a spec. */
 export function profileOf(spec: JailSpec, isBare: boolean): Profile {
   const { nestedNamespaces, hasChildren = false, setsModes = false } = spec;
-  const namespaces = nestedNamespaces && !isBare; // who is bare has none, and could make none
+  const namespaces = nestedNamespaces && !isBare; // without namespaces there are none to create in
   return { processes: hasChildren || nestedNamespaces, namespaces, isBare, modes: setsModes };
 }
 
@@ -91,7 +91,7 @@ export function hasFilter(architecture: string = process.arch): architecture is 
   return architecture in AUDIT;
 }
 
-/** In the kernel's form. Throws on an architecture whose numbers we do not have. */
+/** In the kernel's form. Throws for an architecture without a table. */
 export function seccompFilter(profile: Profile, architecture: string = process.arch): Buffer {
   if (!hasFilter(architecture)) throw new Error(`no filter of system calls for ${architecture}`);
   return assemble(rulesOf(profile), architecture);
@@ -99,7 +99,7 @@ export function seccompFilter(profile: Profile, architecture: string = process.a
 
 function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
   // Chrome reads the interfaces there and finds loopback alone: navigator.onLine would be false.
-  // Where it cannot read them, it assumes a connection
+  // When it cannot read them, it assumes a connection
   const hasNetlink = !isBare && !namespaces;
   const families = [
     AF.inet,
@@ -110,9 +110,9 @@ function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
   const refuse = 'others';
   return [
     { calls: ALWAYS, answer: EPERM },
-    // its flags lie in memory, where a filter cannot look; libraries then fall back to clone
+    // its flags are in memory, which a filter cannot read; libraries then fall back to clone
     { calls: ['clone3'], answer: ENOSYS },
-    // AF_VSOCK reaches the machine that this one is a guest of: no network namespace covers it
+    // AF_VSOCK reaches the host of this virtual machine: no network namespace covers it
     { calls: ['socket'], answer: EAFNOSUPPORT, when: { arg: 0, values: families, refuse } },
     {
       calls: ['ioctl'],
@@ -127,7 +127,7 @@ function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
   ];
 }
 
-/** Of the flags that matter, just these. */
+/** Allows exactly these flags among those in the mask. */
 function clone(flags: number): Rule {
   const mask = flags | CLONE_NEW;
   return {
@@ -147,7 +147,7 @@ function bareRules(processes: boolean): Rule[] {
     return { calls, answer: EPERM, when: { arg, mask: MSG_FASTOPEN, values, refuse: 'these' } };
   };
   const stream: When = { arg: 1, mask: SOCK_TYPE_MASK, values: [SOCK_STREAM], refuse };
-  // of a pair of datagram sockets either end can send to any socket file
+  // either end of a pair of datagram sockets can send to any socket file
   const pair: When = {
     arg: 1,
     mask: SOCK_TYPE_MASK,
@@ -159,7 +159,7 @@ function bareRules(processes: boolean): Rule[] {
   return [
     { calls: BARE, answer: EPERM },
     ...(processes ? [pairs] : [{ calls: BARE_ALONE, answer: EPERM }]),
-    // Landlock judges connections of TCP alone: not UDP, not MPTCP, not one made by sending
+    // Landlock restricts connections of TCP alone: not UDP, not MPTCP, not one made by sending
     { calls: ['socket'], answer: EAFNOSUPPORT, when: stream },
     { calls: ['socket'], answer: EAFNOSUPPORT, when: tcp },
     fast(['sendto', 'sendmmsg'], 3),
@@ -170,10 +170,10 @@ function bareRules(processes: boolean): Rule[] {
   ];
 }
 
-/** Of struct sock_filter: code, how far to jump when it is so and when not, operand. */
+/** Of struct sock_filter: code, jump offsets if true and if false, operand. */
 type Instruction = readonly [code: number, yes: number, no: number, operand: number];
 const CODE = { load: 0x20, and: 0x54, isEqual: 0x15, isAtLeast: 0x35, end: 0x06 };
-/** Where struct seccomp_data has them. Little-endian: an argument's lower half comes first. */
+/** Offsets in struct seccomp_data. Little-endian: an argument's lower half comes first. */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const argAt = (index: number): number => 16 + 8 * index;
@@ -181,7 +181,7 @@ const ALLOW = 0x7fff0000;
 const END_PROCESS = 0x80000000;
 const fail = (errno: number): Instruction => [CODE.end, 0, 0, 0x00050000 | errno];
 const LOAD_NUMBER: Instruction = [CODE.load, 0, 0, NUMBER_AT];
-/** Of the 32-bit calls under x64's name (x32); no call of ours has a number so high. */
+/** Of the 32-bit calls under x64's name (x32); none of our calls has a number so high. */
 const X32 = 0x40000000;
 
 function assemble(rules: readonly Rule[], architecture: Architecture): Buffer {
@@ -204,11 +204,11 @@ function assemble(rules: readonly Rule[], architecture: Architecture): Buffer {
   return encode(filter);
 }
 
-/** Refuses, or goes on with the number loaded again. */
+/** Refuses, or continues with the number loaded again. */
 function judgeOf({ arg, mask, values, refuse }: When, answer: number): Instruction[] {
   const tests = values.map((value, index): Instruction => {
     const left = values.length - 1 - index;
-    // what follows the tests: the refusal, then the way on
+    // the refusal follows the tests, then the continuation
     return refuse === 'others'
       ? [CODE.isEqual, left + 1, 0, value]
       : [CODE.isEqual, left, left === 0 ? 1 : 0, value];

@@ -1,13 +1,13 @@
 /**
- * Numbers of system calls, as the kernel gives them: x64, then arm64. One number stands for both
- * where a call came after the tables were made one (424 on); undefined: that one never had it.
- * Source: the kernel's asm/unistd_64.h and asm-generic/unistd.h.
+ * Numbers of system calls: x64, then arm64. Calls added after the tables were unified (424 on) have
+ * the same number on both; undefined: that architecture never had the call. Source: the kernel's
+ * asm/unistd_64.h and asm-generic/unistd.h.
  */
 export type Architecture = 'x64' | 'arm64';
 
 type Numbers = readonly [x64: number, arm64?: number];
 
-/** AUDIT_ARCH_*: what the kernel tells a filter about its caller. */
+/** AUDIT_ARCH_*: the architecture of the caller as the kernel reports it to a filter. */
 export const AUDIT = { x64: 0xc000003e, arm64: 0xc00000b7 } as const;
 
 export const SYSCALLS = {
@@ -105,7 +105,7 @@ export const SYSCALLS = {
   ustat: [136],
   sysfs: [139],
   _sysctl: [156],
-  // who it is
+  // users and groups
   setuid: [105, 146],
   setgid: [106, 144],
   setreuid: [113, 145],
@@ -124,7 +124,7 @@ export const SYSCALLS = {
   sendmsg: [46, 211],
   sendmmsg: [307, 269],
   ioctl: [16, 29],
-  // what Landlock does not judge
+  // not restricted by Landlock
   chmod: [90],
   fchmod: [91, 52],
   fchmodat: [268, 53],

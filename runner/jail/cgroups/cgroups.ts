@@ -1,8 +1,7 @@
 /**
- * A cgroup for each jail, where the service has a subtree of its own (delegated-subtree.ts): the
- * kernel then
- * counts all memory of a jail, its files in memory too, and its processes, shares the processor
- * between jails instead of threads, and ends a jail whole.
+ * A cgroup for each jail, where the service has a delegated subtree (delegated-subtree.ts). The
+ * kernel then counts all memory of a jail, including its files in memory, and its processes, shares
+ * the CPU between jails instead of threads, and ends a jail as a whole.
  *
  *   <subtree>/service          the service itself
  *   <subtree>/jail-<owner>-<n> a jail, from its start until it is gone
@@ -29,41 +28,43 @@ import {
   type Subtree,
 } from './delegated-subtree.ts';
 
-/** Ours: jails share with the service ten to one, so that relays wait for no page. */
+/** Ours: the service gets ten times the weight of a jail, so that relays do not wait for pages. */
 const SERVICE_WEIGHT = '1000';
-/** Ours: who is moved may have just started another. */
+/** Ours: a moved process may have just started another. */
 const MOVES_MAX = 10;
-/** Ours: a killed Chrome was gone after some ms, its memory given back. */
+/** Ours: a killed Chrome was gone after some ms, its memory freed. */
 const REMOVE_TRIES = 40;
 const REMOVE_PAUSE_MS = 50;
 
 export type Group = {
-  /** Open until `started`: who writes 0 to it is in the group. */
+  /** Open until `started`: a process that writes 0 to it joins the group. */
   procs: number;
   started(): void;
-  /** Whether the kernel ended it because it needed more than it may have. */
+  /** Whether the kernel ended it for exceeding its memory limit. */
   isOverMemory(): boolean;
-  /** Ends all that is left in it, and removes it. Never rejects. */
+  /** Kills all remaining processes and removes the group. Never rejects. */
   end(): Promise<void>;
 };
 
 export type Groups = {
   controllers: readonly Controller[];
-  /** Undefined when none can be made, which is logged: the jail has its other limits. */
+  /**
+   * Undefined when the group cannot be created, which is logged: the jail keeps its other limits.
+   */
   open(limits: JailLimits): Group | undefined;
 };
 
 export type GroupOptions = {
-  /** Of this runner, in the names of its groups. */
+  /** This runner, as part of the names of its groups. */
   owner: string;
-  /** Of another runner: its groups are left alone. */
+  /** Whether another runner is alive: its groups are kept. */
   isAlive(owner: string): Promise<boolean>;
   log: Log;
-  /** Found when absent. */
+  /** Detected when absent. */
   subtree?: Subtree | { why: string };
 };
 
-/** Makes the subtree ready, and removes groups of runners that are gone; or why it cannot. */
+/** Prepares the subtree and removes groups of dead runners; or returns why it cannot. */
 export async function openGroups(options: GroupOptions): Promise<Groups | { why: string }> {
   const { owner, log, subtree = findSubtree() } = options;
   if ('why' in subtree) return subtree;
@@ -77,7 +78,7 @@ export async function openGroups(options: GroupOptions): Promise<Groups | { why:
   }
 }
 
-/** Gives the controllers that groups below it have. */
+/** Returns the controllers available to groups below it. */
 function divide({ dir, controllers }: Subtree): Controller[] {
   const leaf = join(dir, LEAF);
   mkdirSync(leaf, { recursive: true });
@@ -127,24 +128,24 @@ function openGroup(group: string, log: Log): Group {
     isOverMemory() {
       const path = join(group, 'memory.events');
       const events = existsSync(path) ? readFileSync(path, 'utf8') : '';
-      // its own limit was met, not one of the machine; and it was ended for it
+      // its own limit was reached, not one of the machine, and it was killed for that
       return /^oom [1-9]/m.test(events) && /^oom_kill [1-9]/m.test(events);
     },
     end: () => remove(group, log),
   };
 }
 
-/** What is written for a jail's limits. */
+/** The cgroup files for a jail's limits. */
 export function filesOf(
   { memoryBytes, processes, nice }: JailLimits,
   controllers: readonly Controller[],
 ): [file: string, value: string][] {
   const files: [Controller, string, number | undefined][] = [
     ['memory', 'memory.max', memoryBytes],
-    // all of it or nothing: a Chrome that lost a part is no Chrome
+    // all processes or none: a Chrome that lost some is broken
     ['memory', 'memory.oom.group', memoryBytes && 1],
     ['pids', 'pids.max', processes],
-    // a process's own counts among those of its group alone
+    // nice values of processes count only within their group
     ['cpu', 'cpu.weight.nice', nice],
   ];
   return files.flatMap(([controller, file, value]) =>
@@ -159,7 +160,7 @@ async function remove(group: string, log: Log): Promise<void> {
       await rmdir(group);
       return;
     } catch (error) {
-      failure = error; // there is somebody in it
+      failure = error; // it still has processes
     }
     end(group);
     await sleep(REMOVE_PAUSE_MS);
@@ -181,7 +182,7 @@ function kill(pid: number): void {
   }
 }
 
-/** One write is one order to the kernel. `may`: how it may refuse. */
+/** One write is one command to the kernel. `may`: errors to ignore. */
 function put(dir: string, file: string, value: string, may: readonly string[] = []): void {
   try {
     writeFileSync(join(dir, file), value);

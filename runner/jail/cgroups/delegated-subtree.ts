@@ -1,24 +1,27 @@
 /**
- * Looks for a part of the tree of cgroups (v2) that is the service's own to divide: what systemd
- * delegates to a unit, or what a container sees as its root. It changes nothing (cgroups.ts does).
+ * Finds a subtree of the cgroup tree (v2) that the service may divide: one that systemd delegated
+ * to a unit, or what a container sees as its root. Read-only (cgroups.ts makes changes).
  *
- * To be writable is not enough: root may write anywhere, and a user in the scope of a terminal.
+ * Being writable is not sufficient: root may write anywhere, and so may a user in the scope of a
+ * terminal.
  */
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parentOf } from './memory-watch.ts';
 
-/** Where the service's own processes go: a cgroup that has cgroups below it may have none. */
+/**
+ * The group of the service's own processes: a cgroup with cgroups below it may have none itself.
+ */
 export const LEAF = 'service';
-/** What jails are limited with. */
+/** The controllers that limit jails. */
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
-/** What must be writable; systemd gives a delegated unit's user just these. */
+/** Files that must be writable; systemd gives a delegated unit's user exactly these. */
 const GIVEN = ['.', 'cgroup.procs', 'cgroup.subtree_control'];
 
 export type Controller = (typeof CONTROLLERS)[number];
 export type Subtree = { dir: string; controllers: Controller[] };
 
-/** Or why there is none. `proc` and `uid`: whose. */
+/** Or the reason why there is none. `proc` and `uid`: of the process to check. */
 export function findSubtree(
   proc = '/proc/self',
   uid = process.getuid?.(),
@@ -59,7 +62,7 @@ export function processesIn(dir: string): number[] {
   return text.split('\n').filter(Boolean).map(Number);
 }
 
-/** The runner and what it has started; under `tabern serve` that, and all it has started. */
+/** Processes started by the runner, or by its parent under `tabern serve`. */
 function isOurs(pid: number): boolean {
   const top = process.send === undefined ? process.pid : process.ppid;
   for (let one = pid; one > 1; one = parentOf(one)) if (one === top) return true;
@@ -71,6 +74,6 @@ function isWritable(path: string): boolean {
     accessSync(path, constants.W_OK);
     return true;
   } catch {
-    return false; // not there, not ours, or mounted to be read
+    return false; // missing, not ours, or mounted read-only
   }
 }

@@ -1,18 +1,18 @@
 /**
- * Watches how much memory jails really use, where there is no cgroup to limit it: a limit on what a
- * process may reserve (runner/jail/prlimit.ts) must be far above what it uses.
+ * Watches the memory that jails really use, where no cgroup limits it: a limit on what a process
+ * may reserve (runner/jail/prlimit.ts) must be far above what it uses.
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 
-/** Of memory that a jail takes in a second. Ours: twice what was seen on two cores. */
+/** Maximum growth of a jail's memory in a second. Ours: twice what was seen on two cores. */
 const GROWTH_BYTES = 2 * 2 ** 30;
-/** Ours: at that speed it is 400 MiB late; and looked at for the new that there is to see. */
+/** Ours: at that speed a check is 400 MiB late; checks go on, because new processes may appear. */
 const LOOK_MIN_MS = 200;
 const LOOK_MAX_MS = 5_000;
 const PAGE_BYTES = 4096;
-/** Ours: deeper than the chain of programs that makes a jail. */
+/** Ours: deeper than the chain of programs that starts a jail. */
 const DEPTH_MAX = 8;
-/** What is read of a file: a name in /proc/<pid>/stat has 64 bytes at most. */
+/** The part of a file that is read: a name in /proc/<pid>/stat has 64 bytes at most. */
 const chunk = Buffer.alloc(4096);
 
 export type Watched = {
@@ -25,12 +25,12 @@ export type Watched = {
 
 const watched = new Set<Watched>();
 let next: NodeJS.Timeout | undefined;
-/** When it is, by performance.now(). */
+/** Time of the next check, by performance.now(). */
 let nextAt = Number.POSITIVE_INFINITY;
 
 /**
- * Until it is disposed. A process that is gone uses nothing. All jails are looked at together, and
- * the less often, the further all of them are from their limits.
+ * Watches until it is disposed. A process that is gone uses nothing. All jails are checked
+ * together, less often the further all of them are from their limits.
  */
 export function watchMemory(one: Watched): Disposable {
   watched.add(one);
@@ -60,15 +60,15 @@ function check(): void {
   }
 }
 
-/** In milliseconds, for so many bytes below a limit. */
+/** In milliseconds, for this many bytes below a limit. */
 function pauseFor(bytes: number): number {
   return Math.min(Math.max((bytes / GROWTH_BYTES) * 1_000, LOOK_MIN_MS), LOOK_MAX_MS);
 }
 
 /**
- * In bytes, by outermost process: of each with all its descendants. By the parents of all processes
- * there are: a process that a thread has started (Chrome's helpers) is in no list of children but
- * that thread's.
+ * In bytes, by outermost process: the sum over all its descendants. Uses the parents of all
+ * processes: a process started by a thread (Chrome's helpers) is only listed as a child of that
+ * thread.
  */
 export function memoryOfTrees(roots: readonly number[]): Map<number, number> {
   const children = new Map<number, number[]>();
@@ -88,24 +88,26 @@ function sumBelow(root: number, children: Map<number, number[]>): number {
   for (const pid of tree) {
     sum += ownBytes(pid);
     tree.push(...(children.get(pid) ?? []));
-    children.delete(pid); // a number that was given anew meanwhile makes no circle
+    children.delete(pid); // a pid that was reused meanwhile must not form a cycle
   }
   return sum;
 }
 
-/** 0 when it has ended. */
+/** 0 when the process has ended. */
 export function parentOf(pid: number): number {
   const stat = readProc(`/proc/${pid}/stat`);
-  // after its name, which may hold anything: `) S 1`
+  // after its name, which may contain anything: `) S 1`
   return Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0]);
 }
 
-/** In bytes: of a function's host that is all, and it is asked after every run. */
+/**
+ * In bytes, of the process chain: complete for a function host, which is checked after every run.
+ */
 export function memoryOf(pid: number): number {
   return sumOfChain(pid, ownBytes);
 }
 
-/** Of a process and what its main threads below it have started. */
+/** Sum over a process and the children of its main thread, recursively. */
 export function sumOfChain(pid: number, of: (pid: number) => number, depth = 0): number {
   const own = of(pid);
   if (depth === DEPTH_MAX) return own;
@@ -113,20 +115,20 @@ export function sumOfChain(pid: number, of: (pid: number) => number, depth = 0):
   return children.reduce((sum, child) => sum + sumOfChain(Number(child), of, depth + 1), own);
 }
 
-/** Resident, and not shared with others. */
+/** Resident and not shared. */
 function ownBytes(pid: number): number {
   const [, resident = '0', shared = '0'] = readProc(`/proc/${pid}/statm`).split(' ');
   return (Number(resident) - Number(shared)) * PAGE_BYTES;
 }
 
-/** Its beginning; a third of the time of readFileSync. */
+/** The first bytes of the file; takes a third of the time of readFileSync. */
 export function readProc(path: string): string {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
     return chunk.toString('latin1', 0, readSync(file, chunk, 0, chunk.length, 0)).trim();
   } catch {
-    return ''; // it has ended
+    return ''; // the process has ended
   } finally {
     if (file !== undefined) closeSync(file);
   }
