@@ -1,20 +1,20 @@
 /**
- * The filter lists behind `blockAds`: read once, on first use, in a thread of their own, and again
- * a day later. They judge hosts, as a DNS filter does: of an https address only its host is known
- * where it leaves the jail, and no request of a page is ever intercepted.
+ * The filter lists behind `blockAds`: loaded on first use, in a thread of their own, and reloaded a
+ * day later. They match hosts, as a DNS filter does: of an https address only the host is known
+ * outside the jail, and no request of a page is intercepted.
  */
 import { fileURLToPath } from 'node:url';
 import { FiltersEngine, Request } from '@ghostery/adblocker';
 import { Piscina } from 'piscina';
 import type { IsBlocked } from './dial.ts';
 
-/** Ours: lists say themselves that they expire in one to four days. */
+/** Ours: lists expire after one to four days by their own statement. */
 const KEPT_MS = 24 * 3_600_000;
-/** The page that asks is not known; most rules are for what others' pages load. */
+/** The requesting page is unknown; most rules are for third-party requests. */
 const SOME_PAGE = 'https://page.invalid/';
 
 export type Filters = {
-  /** Rejects when a list cannot be read; the next caller tries again. */
+  /** Rejects when a list cannot be read; the next call tries again. */
   load(): Promise<IsBlocked>;
 };
 
@@ -47,7 +47,7 @@ async function parsed(lists: readonly string[]): Promise<Uint8Array> {
     maxThreads: 1,
     atomics: 'disabled',
     recordTiming: false,
-    execArgv: [], // modules that were preloaded into the runner are not for a thread
+    execArgv: [], // modules preloaded into the runner are not for a thread
   });
   try {
     return await pool.run(lists);

@@ -1,18 +1,19 @@
 /**
- * Credentials for a proxy that a client has named without them: the proxy's question goes to the
- * client, and the client's answer to the proxy. Of any other proxy the client learns nothing.
+ * Credentials for a proxy that a client has configured without them: the proxy's challenge is sent
+ * to the client, and the client's response to the proxy. Challenges of other proxies are not
+ * forwarded.
  */
 import type { Socket } from 'node:net';
 import type { EgressRules, Target } from './dial.ts';
 import type { RequestHead } from './http1.ts';
 import { basicOf, LOCKED } from './upstream-proxy.ts';
 
-/** Whether the proxy's credentials are the client's to give. */
+/** Whether the client provides the proxy's credentials. */
 export function asksClient({ hasCredentials }: EgressRules, { via }: Target): boolean {
   return hasCredentials === true && via !== undefined && basicOf(via.upstream) === undefined;
 }
 
-/** Hands on what the client says for the proxy. */
+/** Forwards the client's credentials to the proxy. */
 export function forwardCredentials(
   rules: EgressRules,
   target: Target,
@@ -21,7 +22,7 @@ export function forwardCredentials(
   if (target.via && asksClient(rules, target)) target.via.authorization = authorization;
 }
 
-/** As the proxy itself would ask for credentials; ends the connection. */
+/** Sends the proxy's 407 to the client and closes the connection. */
 export function challenge(socket: Socket): false {
   const asked = `HTTP/1.1 ${LOCKED} Proxy Authentication Required\r\nproxy-authenticate: Basic`;
   socket.end(`${asked} realm="proxy"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);

@@ -1,7 +1,8 @@
 /**
- * Where a connection out of a jail wants to go: judged (resolver.ts), sent its rules (routes.ts), and
- * dialled at the addresses that were judged. Through a proxy the proxy looks names up, so a name
- * that is unknown here may pass; one that stands for a closed address here does not.
+ * Resolves and dials the target of a connection out of a jail: checks it (resolver.ts), selects its
+ * route (routes.ts), and connects to the checked addresses. A proxy resolves names itself, so a
+ * name that is unknown here is allowed with a proxy; a name that resolves to a closed address here
+ * is not.
  */
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Log } from '../../../proto/common/log.ts';
@@ -14,53 +15,56 @@ import { tunnelThrough } from './upstream-proxy.ts';
 
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
- * Of one address, when there are several. Ours: Node's 250 ms are less than a site on the other
- * side of the world takes, or this process when it is busy, and it goes back to none.
+ * Per address, when there are several. Ours: Node's 250 ms are too short for distant sites, or when
+ * this process is busy, and no address is tried twice.
  */
 const ATTEMPT_TIMEOUT_MS = 3_000;
 /**
- * Nobody browses mail servers; an open door to them is a spammer's. Operators' own addresses are
- * judged alike.
+ * Browsers do not need mail ports; open ones would be abused for spam. They are closed for
+ * operator-defined addresses too.
  */
 const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
 
-/** The operator's proxy may stand anywhere, and so may what the operator names. */
+/** The operator's proxy may be anywhere, and so may addresses that the operator names. */
 const ALL = cidrList(['0.0.0.0/0', '::/0']);
 
 type Address = { host: string; port: number; addresses: string[] };
-/** `via`: the proxy that is dialled in its place. */
+/** `via`: the proxy that is dialled instead. */
 export type Target = Address & { url: URL; via?: Via };
 type Via = {
   upstream: Upstream;
   at: Address;
-  /** What the client says for a proxy without credentials of its own. */
+  /** The client's credentials for a proxy without its own. */
   authorization?: string | undefined;
-  /** The proxy wants other credentials. */
+  /** The proxy rejected the credentials. */
   isLocked?: boolean;
 };
-/** `error`: what a browser without a proxy reports; absent for what no browser sends. */
+/** `error`: what a browser without a proxy reports; absent for requests that no browser sends. */
 export type Refusal = { code: 400 | 403 | 502; why: string; error?: NetError };
 
-/** Whether a filter list names that address. */
+/** Whether a filter list contains that address. */
 export type IsBlocked = (url: URL) => boolean;
 
 export type EgressRules = Rules & {
   log: Log;
   routes: readonly Route[];
   isBlocked?: IsBlocked | undefined;
-  /** The client answers for proxies without credentials of their own. */
+  /** The client provides credentials for proxies without their own. */
   hasCredentials?: boolean;
-  /** Asked for the operator's own names. */
+  /** Resolves the operator's own names. */
   lookUp: Resolve;
-  /** host:port that the operator names: open, wherever it is. */
+  /** host:port pairs named by the operator: always open. */
   named?: ReadonlySet<string>;
-  /** Called for each request that is refused, or leads nowhere. */
+  /** Called for each request that is refused or fails. */
   onRefusal?: (refusal: Refusal) => void;
-  /** The client is a browser: it gets a net error, and no page with the reason. */
+  /** The client is a browser: it gets a net error instead of an error page. */
   isBrowser?: boolean;
 };
 
-/** Parses, judges: the target with its checked addresses, or the refusal to send. */
+/**
+ * Parses and checks an address: returns the target with its checked addresses, or the refusal to
+ * send.
+ */
 export async function resolveTarget(
   rules: EgressRules,
   text: string,
@@ -123,7 +127,7 @@ export async function dial(target: Target): Promise<Socket | Refusal> {
   return socket ?? proxyFailed(`${host} does not answer`);
 }
 
-/** For plain requests: a proxy of http is told them whole, and needs no tunnel. */
+/** For plain requests: an http proxy takes the whole request and needs no tunnel. */
 export async function connectFor(target: Target): Promise<Socket | Refusal> {
   const { via, host } = target;
   if (via?.upstream.protocol !== 'http') return await dial(target);
@@ -131,13 +135,13 @@ export async function connectFor(target: Target): Promise<Socket | Refusal> {
   return 'why' in socket ? proxyFailed(`${host} does not answer`) : socket;
 }
 
-/** Whether a connection to the one serves the other. */
+/** Whether a connection to one target can serve the other. */
 export function isSameDestination(one: Target, other: Target): boolean {
   const isSameHost = one.host === other.host && one.port === other.port;
   return isSameHost && one.via?.upstream === other.via?.upstream;
 }
 
-/** To the checked addresses, whichever answers first. */
+/** Connects to the checked addresses, whichever answers first. */
 async function connected(address: Address): Promise<Socket | Refusal> {
   const { promise, resolve } = Promise.withResolvers<NetError | undefined>();
   const timer = setTimeout(() => resolve('CONNECTION_TIMED_OUT'), CONNECT_TIMEOUT_MS);
@@ -154,14 +158,14 @@ async function connected(address: Address): Promise<Socket | Refusal> {
   return { code: 502, why: `${address.host} does not answer`, error };
 }
 
-/** Of several addresses, the reason of the last one. */
+/** Of several addresses, the error of the last one. */
 function errorOf(failure: NodeJS.ErrnoException): NetError {
   const { code } = failure instanceof AggregateError ? failure.errors.at(-1) : failure;
   if (code === 'ECONNREFUSED') return 'CONNECTION_REFUSED';
   return code === 'ETIMEDOUT' ? 'CONNECTION_TIMED_OUT' : 'ADDRESS_UNREACHABLE';
 }
 
-/** A literal is dialled as it is; a name is not looked up again: its checked addresses stand in. */
+/** A literal is dialled directly; a name is not resolved again: its checked addresses are used. */
 function connectOptions({ host, port, addresses }: Address) {
   const lookup: LookupFunction = (_host, _options, answer) => {
     answer(

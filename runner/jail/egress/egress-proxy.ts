@@ -1,9 +1,9 @@
 /**
- * The one door out of a jail: a proxy of HTTP and SOCKS for connections that were accepted
- * elsewhere. CONNECT makes a tunnel (https and every WebSocket of Chrome), and so does SOCKS (plain
- * http of Chrome); an absolute-form request is forwarded (http-forward.ts). Each target is judged
- * (resolver.ts) and the judged address is dialled. TLS stays end to end. Bytes flow no faster than
- * they are read, so nothing piles up.
+ * The egress proxy, the only way out of a jail: HTTP and SOCKS for connections that were accepted
+ * elsewhere. CONNECT opens a tunnel (https and every WebSocket of Chrome), and so does SOCKS (plain
+ * http of Chrome); an absolute-form request is forwarded (http-forward.ts). Each target is checked
+ * (resolver.ts) and the checked address is dialled. TLS stays end to end. Streams have
+ * back-pressure, so nothing is buffered without a limit.
  */
 import type { Socket } from 'node:net';
 import type { Log } from '../../../proto/common/log.ts';
@@ -26,22 +26,22 @@ import { PatternTimeout, type Route } from './routes.ts';
 import { grant, readDestination, SOCKS_VERSION } from './socks.ts';
 
 /**
- * A tunnel or a request without a byte for so long is dropped. Ours: twice a long poll's usual five
+ * An idle tunnel or request is closed after this time. Ours: twice a long poll's usual five
  * minutes.
  */
 const IDLE_TIMEOUT_MS = 600_000;
-/** Ours: longer than Chrome keeps an idle proxy connection busy between two pages. */
+/** Ours: longer than Chrome keeps an idle proxy connection between two pages. */
 const KEEP_ALIVE_MS = 60_000;
-/** Ours: as long as browsers keep a name of which they do not know for how long it is good. */
+/** Ours: as long as browsers cache a name without a known TTL. */
 const NAMES_KEPT_MS = 5_000;
-/** Ours: Chrome itself keeps 32 per proxy. */
+/** Ours: Chrome itself opens at most 32 per proxy. */
 const CONNECTIONS_MAX = 512;
 const SLOW_PATTERN = 'a domainPattern of a session took too much CPU time';
-/** Of loopback, all but the one that is every client's. */
+/** Loopback addresses except the session's own. */
 const UNASSIGNED = /^127\.(?!0\.0\.1$)/;
 
 export type Egress = {
-  /** Serves one connection from a jail, until it ends. */
+  /** Serves one connection from a jail, until it closes. */
   handle(socket: Socket): void;
   /**
    * Since it was opened: `sent` to the network, `received` from it, `managed` of both through the
@@ -49,20 +49,20 @@ export type Egress = {
    */
   readonly bytes: { sent: number; received: number; managed: number };
   /**
-   * From now on: which rules connections leave, and which are refused. Those that are open are
-   * dropped: they would go on by the old one.
+   * Changes routes and filters from now on. Open connections are closed: they would keep the old
+   * ones.
    */
   steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
-  /** The reasons that refused connections had so far. */
+  /** The errors of refused connections so far. */
   readonly errors: ReadonlySet<NetError>;
-  /** Calls back for each refusal from now on. */
+  /** Adds a listener for refusals. */
   onRefusal(listener: (refusal: Refusal) => void): void;
   /**
-   * From now on: what comes to this address of loopback takes this route before the session's, and
-   * its client answers for the proxy; undefined: nothing comes there any more.
+   * From now on connections to this loopback address try this route before the session's, and their
+   * client provides the proxy's credentials; undefined: they are refused.
    */
   divert(address: string, route: Route | undefined): void;
-  /** Drops every connection. */
+  /** Closes every connection. */
   close(): void;
 };
 
@@ -73,7 +73,7 @@ type EgressOptions = Pick<Rules, 'allow'> &
     Pick<EgressRules, 'lookUp' | 'named' | 'onRefusal' | 'isBrowser'>
   >;
 
-/** `allow`: addresses that are not public and may be reached all the same (the operator's list). */
+/** `allow`: addresses that are not public and still open (the operator's list). */
 export function openEgress({ log, ...options }: EgressOptions): Egress {
   const { own = ownAddresses(), ...rules } = options;
   const resolve = remembering(options.resolve ?? openResolve(), NAMES_KEPT_MS);
@@ -92,7 +92,7 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
   const closeAll = (): void => {
     for (const socket of sockets) socket.destroy();
   };
-  /** Of a connection; undefined for an address that is nobody's. */
+  /** The context of a connection; undefined for an unassigned address. */
   const contextOf = ({ localAddress = '' }: Socket): EgressContext | undefined => {
     const route = diverted.get(localAddress);
     if (route === undefined) return UNASSIGNED.test(localAddress) ? undefined : context;
@@ -117,7 +117,7 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
         return;
       }
       track(sockets, socket);
-      socket.allowHalfOpen = true; // in a tunnel, who has said all still hears the answer
+      socket.allowHalfOpen = true; // a half-closed client of a tunnel still receives the response
       socket.setNoDelay(true);
       serve(own, socket).catch((error: unknown) => {
         if (error instanceof PatternTimeout) log.warn({}, SLOW_PATTERN);
@@ -132,11 +132,11 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
 function track(sockets: Set<Socket>, socket: Socket): void {
   sockets.add(socket);
   socket.on('close', () => sockets.delete(socket));
-  // a peer that went away is no news, and one that says nothing has gone away
+  // errors and idle timeouts mean that the peer is gone, and are not logged
   socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
 }
 
-/** One connection, to its end or to the tunnel that it becomes. */
+/** Serves one connection until it closes or becomes a tunnel. */
 async function serve(rules: EgressContext, socket: Socket): Promise<void> {
   const client: Client = { connection: new HttpConnection(socket), upstream: undefined };
   const destroyUpstream = (): void => void client.upstream?.connection.socket.destroy();
@@ -147,12 +147,12 @@ async function serve(rules: EgressContext, socket: Socket): Promise<void> {
   if (isTunnel) return;
   destroyUpstream();
   client.connection.release();
-  socket.resume().end(); // closing over unread bytes would reset it before the answer is read
+  socket.resume().end(); // closing with unread input would reset the connection before the response is read
 }
 
 /**
- * Requests of one connection. `site`: they are all for it, and say a path alone. True when it has
- * become a tunnel.
+ * Serves the requests of one connection. `site`: all requests are for it and contain only a path.
+ * True when the connection has become a tunnel.
  */
 async function serveRequests(rules: EgressContext, client: Client, site = ''): Promise<boolean> {
   const { connection } = client;
@@ -179,8 +179,8 @@ async function serveRequests(rules: EgressContext, client: Client, site = ''): P
 }
 
 /**
- * What a browser asks for plain http: a tunnel, unless somebody has to read it, or it leads
- * nowhere: then the answer to the request says why.
+ * A browser's plain http: a tunnel, unless requests must be read, or the target fails: then the
+ * response to the request contains the reason.
  */
 async function serveSocks(rules: EgressContext, client: Client): Promise<boolean> {
   const { connection } = client;
@@ -209,14 +209,14 @@ async function refuseNext(
   return false;
 }
 
-/** A connection to a site, for plain requests. */
+/** Registers a connection to a site for plain requests. */
 function adopt(rules: EgressContext, socket: Socket, target: Target): UpstreamConnection {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const count = meter(rules, socket, target);
   track(rules.sockets, socket);
   socket.setTimeout(IDLE_TIMEOUT_MS);
   const connection = new HttpConnection(socket);
-  socket.on('end', () => socket.destroy()); // who says no more is asked no more
+  socket.on('end', () => socket.destroy()); // a site that half-closes gets no more requests
   socket.on('close', () => {
     count();
     resolve();
@@ -245,7 +245,7 @@ async function tunnel(
 
 type Ends = { connection: HttpConnection; upstream: Socket; target: Target };
 
-/** From now on each hears what the other says. */
+/** Connects both directions. */
 function connectBoth(rules: EgressContext, { connection, upstream, target }: Ends): true {
   const { socket } = connection;
   track(rules.sockets, upstream);
@@ -257,7 +257,7 @@ function connectBoth(rules: EgressContext, { connection, upstream, target }: End
   }
   const buffered = connection.release();
   if (buffered.length > 0) upstream.write(buffered);
-  // each half may end by itself, as TCP allows; what the upstream end has said is still delivered
+  // each direction may end separately, as in TCP; buffered data is still delivered
   socket.pipe(upstream).pipe(socket);
   upstream.on('close', meter(rules, upstream, target)).on('close', () => socket.destroySoon());
   socket.on('close', () => upstream.destroy());

@@ -1,14 +1,14 @@
 /**
- * One connection, read as HTTP/1.1 messages: a head, its body, the next head. Bytes of a body go on
- * as they come, no faster than they are taken; what comes before somebody asks waits.
+ * One connection, read as HTTP/1.1 messages: a head, its body, the next head. Body bytes are
+ * forwarded as they arrive, with back-pressure; unrequested bytes are buffered.
  */
 import type { Socket } from 'node:net';
 import { type Body, headEnd } from './http1.ts';
 
-/** Ours: as much as Chrome takes of an answer. */
+/** Ours: Chrome's limit for a response. */
 const HEAD_MAX_BYTES = 256 << 10;
 
-/** Undefined: nothing more comes. */
+/** Undefined: the connection has ended. */
 type Sink = (bytes: Buffer | undefined) => void;
 
 export class HttpConnection {
@@ -22,17 +22,17 @@ export class HttpConnection {
     socket.on('data', this.#receive).on('end', this.#end).on('close', this.#end);
   }
 
-  /** Nothing more comes. */
+  /** The connection has ended. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Something has come for which nobody asked. */
+  /** Bytes have arrived that were not requested. */
   get hasMore(): boolean {
     return this.#held !== undefined;
   }
 
-  /** The next byte, which stays to be read; undefined when there is none. */
+  /** The next byte, which is not consumed; undefined at the end. */
   peek(): Promise<number | undefined> {
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     this.#read((bytes) => {
@@ -42,7 +42,7 @@ export class HttpConnection {
     return promise;
   }
 
-  /** The next bytes, so many; undefined when there are less. */
+  /** The next `count` bytes; undefined when the connection ends before. */
   take(count: number): Promise<Buffer | undefined> {
     const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
     let taken = Buffer.alloc(0);
@@ -58,8 +58,8 @@ export class HttpConnection {
   }
 
   /**
-   * The next head; undefined when there is none. Of one that is too long the beginning, which is no
-   * message.
+   * The next head; undefined at the end. A head that is too long is returned truncated, which is no
+   * valid message.
    */
   head(): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
@@ -76,8 +76,8 @@ export class HttpConnection {
   }
 
   /**
-   * Writes `head`, then the body as it comes, and waits until it has gone: who does not read is not
-   * filled with short messages either. False when the body does not come whole.
+   * Writes `head`, then the body as it arrives, and waits until it is flushed, so that slow readers
+   * limit short messages too. False when the body is incomplete.
    */
   async pass(head: string, body: Body, to: Socket): Promise<boolean> {
     const first = this.#held;
@@ -92,7 +92,7 @@ export class HttpConnection {
     return isWhole;
   }
 
-  /** Somebody else reads it from now on: gives what has come and was not read. */
+  /** Detaches the reader: returns the bytes that have arrived and were not read. */
   release(): Buffer {
     const { socket } = this;
     socket.off('data', this.#receive).off('end', this.#end).off('close', this.#end);
@@ -131,7 +131,7 @@ export class HttpConnection {
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) sink(held);
-    if (this.#sink !== sink) return; // it had enough
+    if (this.#sink !== sink) return; // the sink is finished
     if (this.#isOver) sink(undefined);
     else this.socket.resume();
   }
@@ -161,7 +161,7 @@ export class HttpConnection {
   };
 }
 
-/** All that was written there has gone, or never will. */
+/** Resolves when all written data is flushed, or the socket is closed. */
 function gone(to: Socket): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   to.write('', () => resolve());

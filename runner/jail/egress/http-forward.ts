@@ -1,8 +1,8 @@
 /**
- * Plain requests of one connection from a jail, one after another. Each is judged and goes to its
- * site over a connection that is this client's alone and stays for its next request to the same
- * place: whatever a client or a site says, it reaches nobody but the two of them. Heads are written
- * anew (http1.ts), bodies pass unread.
+ * Plain requests of one connection from a jail, one after another. Each is checked and sent to its
+ * site over a connection of this client alone, which is kept for its next request to the same
+ * destination: messages of a client or a site reach nobody else. Heads are written anew (http1.ts),
+ * bodies are forwarded unread.
  */
 import type { Socket } from 'node:net';
 import { asksClient, challenge, forwardCredentials } from './credentials.ts';
@@ -20,15 +20,15 @@ import { answerHead, lineOf, NO_BODY, type RequestHead } from './http1.ts';
 import { encodeNetError } from './net-errors.ts';
 import { basicOf, LOCKED } from './upstream-proxy.ts';
 
-/** A client's connection to a site, or to the proxy that asks the site for it. */
+/** A client's connection to a site, or to the proxy in front of it. */
 export type UpstreamConnection = {
   connection: HttpConnection;
   target: Target;
-  /** Something was asked there before. */
+  /** A request was sent on it before. */
   isUsed: boolean;
   /** Settles when it is closed. */
   closed: Promise<unknown>;
-  /** Counts what has passed there since it was counted last. */
+  /** Counts the bytes since the last call. */
   count(): void;
 };
 
@@ -36,15 +36,15 @@ export type Client = { connection: HttpConnection; upstream: UpstreamConnection 
 
 export type ForwardOptions = {
   rules: EgressRules;
-  /** Makes a new connection one of the egress's. */
+  /** Registers a new connection with the egress. */
   adoptUpstream(socket: Socket, target: Target): UpstreamConnection;
-  /** The client takes us for the site: what a proxy says to us would be no word of a site. */
+  /** The client believes that it talks to the site: responses of a proxy must not reach it. */
   hidesProxies: boolean;
 };
 
 type Outcome = 'goes on' | 'last' | 'broken' | 'unclear' | 'silent' | 'locked';
 
-/** Answers one request. False when the client's connection is over. */
+/** Serves one request. False when the client's connection is finished. */
 export async function forward(
   request: RequestHead,
   client: Client,
@@ -72,8 +72,8 @@ export async function forward(
     if (outcome !== 'silent') break;
     upstream.connection.socket.destroy();
     if (!wasUsed) break;
-    // a kept connection that the site closed at that moment says nothing about the site: asked
-    // again here, or by the client, whose connection ends the same rules
+    // a kept connection that the site closed just then proves nothing about the site: the request
+    // is retried here, or by the client, whose connection closes in the same way
     if (!isSafe(request)) outcome = 'broken';
   }
   if (outcome === 'locked' && asksClient(options.rules, target)) return challenge(socket);
@@ -83,7 +83,7 @@ export async function forward(
     return refuse(options.rules, socket, proxyFailed(why));
   }
   if (outcome === 'unclear') {
-    const why = `${target.host} gives no answer of HTTP/1.1`;
+    const why = `${target.host} sent no valid HTTP/1.1 response`;
     return refuse(options.rules, socket, { code: 502, why });
   }
   if (outcome === 'broken') socket.destroy();
@@ -92,12 +92,12 @@ export async function forward(
   return false;
 }
 
-/** May be asked twice. */
+/** May be sent twice. */
 function isSafe({ method, body }: RequestHead): boolean {
   return (method === 'GET' || method === 'HEAD') && body === NO_BODY;
 }
 
-/** The connection that is there, when it leads to the same place, or a new one. */
+/** The existing connection, when its destination is the same, or a new one. */
 async function upstreamConnection(
   target: Target,
   client: Client,
@@ -105,7 +105,8 @@ async function upstreamConnection(
 ): Promise<UpstreamConnection | Refusal> {
   const { upstream } = client;
   const isOpen = upstream !== undefined && !upstream.connection.socket.destroyed;
-  // what a site says unasked, or before it has read, is no answer to the next request
+  // bytes that a site sends unasked, or before it has read the request, are no response to the next
+  // one
   const isFit =
     isOpen && !upstream.connection.hasMore && upstream.connection.socket.writableLength === 0;
   if (isFit && isSameDestination(upstream.target, target)) return upstream;
@@ -114,7 +115,7 @@ async function upstreamConnection(
   const socket = await connectFor(target);
   if ('why' in socket) return socket;
   client.upstream = adoptUpstream(socket, target);
-  if (client.connection.isOver) socket.destroy(); // it has left meanwhile
+  if (client.connection.isOver) socket.destroy(); // the client has disconnected meanwhile
   return client.upstream;
 }
 
@@ -129,11 +130,11 @@ async function exchange(
   if (body !== NO_BODY) void sent.then((isWhole) => isWhole || socket.destroy());
   const outcome = await answer(upstream.connection, client.connection, { method, mayLock });
   if (outcome !== 'goes on' || body === NO_BODY) return outcome;
-  // an answer may come before its request is over
+  // a response may arrive before its request is complete
   return (await Promise.race([sent, upstream.closed])) === true ? outcome : 'last';
 }
 
-/** Passes on what a site has to say to a request. */
+/** Forwards a site's responses to one request. */
 async function answer(
   site: HttpConnection,
   client: HttpConnection,
@@ -150,9 +151,9 @@ async function answer(
   }
 }
 
-/** As it goes to the site, or to the proxy that asks the site. */
+/** The request as sent to the site, or to the proxy in front of it. */
 function headFor({ method, version, fields, isLast }: RequestHead, { url, via }: Target): string {
-  // not `search`: it leaves out the question mark of an empty query
+  // not `search`: it omits the question mark of an empty query
   const path = url.href.slice(url.origin.length).replace(/#.*$/, '');
   const isAsked = via?.upstream.protocol === 'http';
   const lines = [`${method} ${isAsked ? url.origin + path : path} ${version}`, `Host: ${url.host}`];
@@ -169,7 +170,7 @@ function noAnswer({ host }: Target): Refusal {
 
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;
 
-/** Answers a plain request, or CONNECT, with the reason, and ends the connection. */
+/** Answers a plain request, or CONNECT, with the reason, and closes the connection. */
 export function refuse(
   rules: EgressRules,
   socket: Socket,
@@ -179,7 +180,7 @@ export function refuse(
   const { code, why, error } = refusal;
   rules.onRefusal?.(refusal);
   if (rules.isBrowser === true && code !== 400) {
-    // without an error the site itself has closed the connection, and so it is for the browser
+    // without an error the site itself closed the connection, so the browser's is closed too
     socket.end(error === undefined ? '' : encodeNetError(error, isTunnel));
     return false;
   }

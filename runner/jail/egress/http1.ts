@@ -1,51 +1,51 @@
 /**
- * Heads of HTTP/1.1 messages as a proxy reads them (RFC 9112): strict with what a jail says,
- * patient with what a site says. None is passed on as it came, so who reads what was written anew
- * finds the same message in it as was found here. Text is latin1: a byte each. Pure.
+ * Parses and writes heads of HTTP/1.1 messages for a proxy (RFC 9112): strict with clients in a
+ * jail, tolerant with sites. No head is forwarded unchanged, so the receiver parses the same
+ * message as this proxy did. Text is latin1: one character per byte. Pure.
  */
 
 export type RequestHead = {
   method: string;
-  /** As it was asked for: a URL, the authority of a CONNECT, or a path. */
+  /** As in the request: a URL, the authority of a CONNECT, or a path. */
   target: string;
   /** `HTTP/1.0` or `HTTP/1.1`. */
   version: string;
-  /** To be passed on; without Host, which the target says. */
+  /** To be forwarded; without Host, which comes from the target. */
   fields: Field[];
   body: Body;
-  /** The client says no more after it. */
+  /** The client sends no further request. */
   isLast: boolean;
-  /** What it says for the proxy. */
+  /** The client's credentials for the proxy. */
   authorization: string | undefined;
 };
 
 export type AnswerHead = {
   code: number;
-  /** As it is passed on. */
+  /** As forwarded. */
   text: string;
   body: Body;
-  /** The site takes nothing more on its connection. */
+  /** The site accepts no further request on its connection. */
   isLast: boolean;
 };
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) (HTTP\/1\.[01])$/;
-/** Any three digits that browsers take: some sites say 999. */
+/** Any three digits that browsers accept: some sites send 999. */
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t -~\x80-\xff]*))?$/;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t -~\x80-\xff]*$/;
 const SIZE = /^\d{1,15}$/;
 const REQUEST_END = '\r\n\r\n';
 const ANSWER_END = /\n\r?\n$/;
-/** A value that goes on in the next line (RFC 9112 5.2): nobody writes that any more. */
+/** A value continued on the next line (RFC 9112 5.2), which is obsolete. */
 const FOLD = /\r?\n[ \t]+/g;
 const LENGTH = 'content-length';
 const CODING = 'transfer-encoding';
 const CHUNKED: Field = { name: 'Transfer-Encoding', key: CODING, value: 'chunked' };
-/** The answer to an upgrade, which nobody asks for here. */
+/** The response to an upgrade, which is never requested here. */
 const SWITCHING = 101;
 const [LF, CR] = [10, 13];
 
-/** Gives how far the first head in a stream of bytes reaches; undefined while it has no end. */
+/** Finds the end of the first head in a stream of bytes; undefined while it is incomplete. */
 export function headEnd(): (bytes: Uint8Array) => number | undefined {
   let isLineOver = false;
   return (bytes) => {
@@ -59,7 +59,7 @@ export function headEnd(): (bytes: Uint8Array) => number | undefined {
   };
 }
 
-/** Undefined for what is no request, or could be read in more than one way. */
+/** Undefined for an invalid request, or one that could be parsed in more than one way. */
 export function requestHead(text: string): RequestHead | undefined {
   if (!text.endsWith(REQUEST_END)) return undefined;
   const [first = '', ...lines] = text.slice(0, -REQUEST_END.length).split('\r\n');
@@ -67,12 +67,12 @@ export function requestHead(text: string): RequestHead | undefined {
   const fields = lines.map(fieldOf).filter((field) => field !== undefined);
   const codings = valuesOf(fields, CODING);
   const sizes = valuesOf(fields, LENGTH);
-  // with several, who is behind us might take the other one's word (RFC 9112 6.3, 11.2)
+  // with several, the receiver might use a different one (RFC 9112 6.3, 11.2)
   const body = codings.length + sizes.length > 1 ? undefined : bodyOf(codings, sizes, NO_BODY);
   const isWhole = fields.length === lines.length && body !== undefined;
   if (!isWhole || !method || !target || !version) return undefined;
   const passed = forwarded(fields).filter(({ key }) => key !== 'host' && key !== LENGTH);
-  // written anew: one that `Connection` lists would be dropped, and its body read as a request
+  // written anew: one listed by `Connection` would be dropped, and the body parsed as a request
   if (codings.length > 0) passed.push(CHUNKED);
   for (const value of sizes) passed.push({ name: 'Content-Length', key: LENGTH, value });
   const isLast = version === 'HTTP/1.0' || saysClose(fields);
@@ -80,14 +80,14 @@ export function requestHead(text: string): RequestHead | undefined {
   return { method, target, version, fields: passed, body, isLast, authorization };
 }
 
-/** `method`: of what it answers. Undefined for what is no answer. */
+/** `method`: of the request. Undefined for an invalid response. */
 export function answerHead(text: string, method: string): AnswerHead | undefined {
   const [first = '', ...lines] = text.replace(FOLD, ' ').split(/\r?\n/);
   const [, minor, status, reason = ''] = STATUS_LINE.exec(first) ?? [];
   const code = Number(status);
-  // what is no header is left out: then it means nothing to the client either
+  // invalid header lines are dropped, so that the client does not interpret them either
   const fields = lines.map(fieldOf).filter((field) => field !== undefined);
-  // seen of sites that set it themselves behind a server that does
+  // some sites set it behind a server that sets it too
   const codings = [...new Set(valuesOf(fields, CODING).map((value) => value.toLowerCase()))];
   const sizes = codings.length > 0 ? [] : [...new Set(valuesOf(fields, LENGTH))];
   const framed = bodyOf(codings, sizes, OPEN_ENDED);
@@ -106,7 +106,7 @@ export function answerHead(text: string, method: string): AnswerHead | undefined
   return { code, text: `${written.join('\r\n')}\r\n\r\n`, body, isLast };
 }
 
-/** A header as a line, without its end. */
+/** A header as a line, without its line break. */
 export function lineOf({ name, value }: Field): string {
   return `${name}: ${value}`;
 }
@@ -119,7 +119,7 @@ function fieldOf(line: string): Field | undefined {
   return { name, key: name.toLowerCase(), value: trimmed(value) };
 }
 
-/** Not trim(): a byte of a letter in UTF-8 may be a space to it. */
+/** Not trim(): a byte of a UTF-8 character may count as a space. */
 function trimmed(value: string): string {
   let [start, end] = [0, value.length];
   while (start < end && isBlank(value[start])) start += 1;
@@ -131,7 +131,7 @@ function isBlank(char: string | undefined): boolean {
   return char === ' ' || char === '\t';
 }
 
-/** `silent`: what it is when nothing is said of it. Undefined when its end is not certain. */
+/** `silent`: the body when neither header is present. Undefined when its end is ambiguous. */
 function bodyOf(
   codings: readonly string[],
   sizes: readonly string[],
@@ -145,29 +145,29 @@ function bodyOf(
 }
 
 /**
- * Where the body of an HTTP/1.1 message ends (RFC 9112 6 and 7.1), told from its bytes as they
- * pass: nothing of it is kept. Pure.
+ * Finds the end of an HTTP/1.1 message's body (RFC 9112 6 and 7.1) while its bytes are forwarded;
+ * nothing is buffered. Pure.
  */
 
 export type Body = {
-  /** How many of these bytes are of the body; undefined for what is no body. */
+  /** How many of these bytes belong to the body; undefined for an invalid body. */
   take(bytes: Uint8Array): number | undefined;
-  /** All of it has passed. */
+  /** The body is complete. */
   readonly isOver: boolean;
-  /** The end of the connection is its end. */
+  /** The body ends with the connection. */
   readonly isOpenEnded: boolean;
 };
 
 export const NO_BODY: Body = { take: () => 0, isOver: true, isOpenEnded: false };
 
-/** Of an answer that does not say how long it is. */
+/** A response without a length. */
 export const OPEN_ENDED: Body = {
   take: ({ length }) => length,
   isOver: false,
   isOpenEnded: true,
 };
 
-/** Hex digits of a chunk's size. Ours: a number still holds what they say. */
+/** Hex digits of a chunk's size. Ours: the value still fits a number. */
 const SIZE_DIGITS_MAX = 13;
 const [TAB, SPACE, DELETE] = [9, 32, 127];
 
@@ -187,9 +187,8 @@ export function sizedBody(size: number): Body {
 }
 
 /**
- * size [extension] CRLF, bytes CRLF; ...; 0 CRLF, trailers, CRLF. Every line ends with CR and LF
- * together: where one reader takes a lone LF for an end and the next does not, a request can be
- * hidden in a body.
+ * size [extension] CRLF, bytes CRLF; ...; 0 CRLF, trailers, CRLF. Every line must end with CRLF:
+ * where one parser accepts a lone LF and the next does not, a request can be smuggled in a body.
  */
 export function chunkedBody(): Body {
   return new ChunkedBody();
@@ -223,7 +222,7 @@ class ChunkedBody implements Body {
     return at;
   }
 
-  /** What comes after that byte in that part; undefined when it may not stand there. */
+  /** The state after that byte; undefined when the byte is invalid. */
   #after(part: Part, byte: number): Part | 'over' | undefined {
     switch (part) {
       case 'size':
@@ -275,22 +274,19 @@ function isText(byte: number): boolean {
   return byte === TAB || (byte >= SPACE && byte !== DELETE);
 }
 
-/**
- * Header fields as a proxy passes them on: in order, as spelled, without those that concern one hop
- * only. Pure.
- */
+/** Header fields to forward: in order, as spelled, without hop-by-hop fields. Pure. */
 
 export type Field = {
   /** As spelled. */
   name: string;
-  /** The same in lower case. */
+  /** In lower case. */
   key: string;
   value: string;
 };
 
 /**
- * RFC 9110 7.6.1. `upgrade` too: a WebSocket goes through CONNECT. `close` is reserved, for it
- * would be listed by `Connection: close`.
+ * RFC 9110 7.6.1. `upgrade` too: WebSockets use CONNECT. `close` is reserved, because `Connection:
+ * close` would list it.
  */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'close',
@@ -305,13 +301,13 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Those that `Connection` lists are dropped too. */
+/** Fields listed by `Connection` are dropped too. */
 export function forwarded(fields: readonly Field[]): Field[] {
   const listed = new Set(valuesOf(fields, 'connection').flatMap(listOf));
   return fields.filter(({ key }) => !HOP_BY_HOP.has(key) && !listed.has(key));
 }
 
-/** Whether who said that ends the connection after this message. */
+/** Whether the sender closes the connection after this message. */
 export function saysClose(fields: readonly Field[]): boolean {
   const said = [...valuesOf(fields, 'connection'), ...valuesOf(fields, 'proxy-connection')];
   return said.some((value) => listOf(value).includes('close'));

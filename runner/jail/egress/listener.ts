@@ -1,13 +1,13 @@
 /**
- * Takes the connections that leave a jail. A jail's network has only a loopback; a short-lived
- * helper, started inside beside the real program, listens there and passes the listening socket out
- * over Node IPC. The runner accepts on it, so the jail has no relay process and no route. A jail
- * without a network of its own gets a loopback port of the machine.
+ * Accepts the connections that leave a jail. A jail's network has only a loopback; a short-lived
+ * helper, started inside next to the real program, listens there and passes the listening socket
+ * out over Node IPC. The runner accepts on it, so the jail has no relay process and no route. A
+ * jail without a network namespace gets a loopback port of the machine.
  */
 import type { ChildProcess } from 'node:child_process';
 import { createServer, Server, type Socket } from 'node:net';
 
-/** Inside the jail's own network, so the same number serves every jail. */
+/** Inside the jail's own network, so the same number works for every jail. */
 export const LISTENER_PORT = 3128;
 /** Ours: the helper answers in about 60 ms. */
 const HELPER_TIMEOUT_MS = 15_000;
@@ -15,8 +15,8 @@ const HELPER_TIMEOUT_MS = 15_000;
 export const LISTENER_FD = 5;
 
 /**
- * Runs inside, under `node -e`: 40 ms, then gone. It waits for the runner to hold the socket, then
- * leaves. It listens at every address of the loopback: some stand for proxies (Egress.divert).
+ * Runs inside, under `node -e`, for about 40 ms. It exits when the runner holds the socket. It
+ * listens on all loopback addresses: some belong to proxies (Egress.divert).
  */
 const HELPER = `
 const server = require('node:net').createServer();
@@ -27,8 +27,8 @@ process.on('disconnect', () => process.exit(0));
 `;
 
 /**
- * The words that start `command` with the helper beside it. The helper is orphaned to the jail's
- * reaper, and neither holds the other's descriptors.
+ * The arguments that start `command` with the helper next to it. The helper is orphaned to the
+ * jail's reaper, and neither holds the other's descriptors.
  */
 export function withListener(paths: { shell: string; node: string }, command: string[]): string[] {
   const helper = `NODE_CHANNEL_FD=${LISTENER_FD} exec "$0" -e "$1" 3<&- 4>&- </dev/null`;
@@ -37,7 +37,7 @@ export function withListener(paths: { shell: string; node: string }, command: st
 }
 
 /**
- * Resolves when connections from the jail are being taken. The child was started with 'ipc' at
+ * Resolves when connections from the jail are accepted. The child was started with 'ipc' at
  * LISTENER_FD.
  */
 export async function receiveListener(child: ChildProcess, serve: (socket: Socket) => void) {
@@ -62,8 +62,8 @@ export async function receiveListener(child: ChildProcess, serve: (socket: Socke
 }
 
 /**
- * For a jail that shares the machine's network: a loopback port that any process of this machine
- * can use.
+ * For a jail that shares the machine's network: a loopback port, open to any process of this
+ * machine.
  */
 export async function openListener(serve: (socket: Socket) => void): Promise<Server> {
   const server = createServer(serve);

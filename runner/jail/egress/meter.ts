@@ -1,10 +1,10 @@
-/** What the connections of an egress carry. */
+/** Counts the traffic of an egress. */
 import type { Socket } from 'node:net';
 import type { Target } from './dial.ts';
 
 type Bytes = { sent: number; received: number; managed: number };
 
-/** Counts what has passed over a connection since it was counted last. */
+/** Returns a function that counts the bytes since its last call. */
 export function meter({ bytes }: { bytes: Bytes }, socket: Socket, { via }: Target): () => void {
   let [wasSent, wasReceived] = [0, 0];
   return () => {

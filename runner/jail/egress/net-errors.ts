@@ -1,8 +1,8 @@
 /**
- * Chrome's names for connections that cannot be made. A browser without a proxy finds the reason
- * itself (ERR_NAME_NOT_RESOLVED); behind a proxy it reports ERR_TUNNEL_CONNECTION_FAILED for all of
- * them. So the egress answers with a head that Chrome refuses with a code of its own, another one
- * for each reason, and the relay replaces that code by the reason in what Chrome reports. Pure.
+ * Net errors of failed connections, as Chrome names them. A browser without a proxy finds the
+ * reason itself (ERR_NAME_NOT_RESOLVED); behind a proxy it reports ERR_TUNNEL_CONNECTION_FAILED for
+ * all of them. So the egress responds with an invalid head that Chrome rejects with a distinct code
+ * for each reason, and the relay replaces that code with the reason in Chrome's messages. Pure.
  */
 
 import { must } from '../../../proto/common/must.ts';
@@ -16,12 +16,12 @@ export type NetError =
   | 'PROXY_CONNECTION_FAILED';
 
 /**
- * `reported`: the codes that Chrome reports after `head` as an answer to CONNECT, and after `plain`
- * (or `head`, if absent) as an answer to a plain request.
+ * `reported`: the codes that Chrome reports for `head` as a response to CONNECT, and for `plain`
+ * (or `head`, if absent) as a response to a plain request.
  */
 type Encoding = { head: string; plain?: string; reported: readonly string[] };
 
-/** Chrome takes 256 KiB of a head. */
+/** Chrome accepts 256 KiB of a head. */
 const TOO_LONG = 'x'.repeat(300_000);
 
 const ENCODINGS: Readonly<Record<NetError, Encoding>> = {
@@ -44,18 +44,18 @@ const ENCODINGS: Readonly<Record<NetError, Encoding>> = {
   BLOCKED_BY_CLIENT: { head: '200 -\r\nx: \0', reported: ['INVALID_HTTP_RESPONSE'] },
   PROXY_CONNECTION_FAILED: {
     head: '407 -\r\ncontent-length: 0',
-    // a 407 to a plain request is a page, when Chrome takes us for its proxy
+    // a 407 to a plain request is shown as a page, when Chrome knows us as its proxy
     plain: '302 -\r\nlocation: http://[',
     reported: ['PROXY_AUTH_UNSUPPORTED', 'INVALID_REDIRECT'],
   },
 };
 
-/** Where Chrome names a failed request: an answer or an event, and what it writes to a console. */
+/** Where Chrome reports a failed request: a response or an event, and console messages. */
 const PLACES = ['"errorText":"', 'Failed to load resource: ', 'connection establishment: '];
 /** Ours: a message about a failure carries no content. */
 const REPORT_MAX_BYTES = 16 << 10;
 
-/** Made once: the longest has 300 KB, and a page may be refused thousands of connections. */
+/** Built once: the longest has 300 KB, and a page may have thousands of refused connections. */
 const ANSWERS = new Map(
   Object.entries(ENCODINGS).map(([error, { head, plain }]) => {
     const tunnel = answerOf(head);
@@ -67,13 +67,13 @@ function answerOf(head: string): Buffer {
   return Buffer.from(`HTTP/1.1 ${head}\r\n\r\n`, 'latin1');
 }
 
-/** What makes Chrome fail a plain request, or CONNECT. Shared: it is not to be changed. */
+/** The response that makes Chrome fail a plain request, or CONNECT. Shared: do not change it. */
 export function encodeNetError(error: NetError, isTunnel = false): Buffer {
   const { tunnel, plain } = must(ANSWERS.get(error), 'an answer for each reason');
   return isTunnel ? tunnel : plain;
 }
 
-/** A message of Chrome with the reasons in place of their codes, of those that were given. */
+/** Replaces the codes of these errors in a message of Chrome by the reasons. */
 export function restoreNetErrors(raw: Buffer, given: ReadonlySet<NetError>): Buffer {
   if (given.size === 0 || raw.length > REPORT_MAX_BYTES || !raw.includes('net::ERR_')) return raw;
   for (const error of given) {

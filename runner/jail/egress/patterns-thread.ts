@@ -1,4 +1,4 @@
-/** The thread that matches hosts against patterns of tenants. It keeps what it has compiled. */
+/** The thread that matches hosts against tenants' patterns. It caches compiled patterns. */
 import { parentPort } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import type { RE2JS } from 're2js';

@@ -1,7 +1,7 @@
 /**
- * The patterns of sessions' proxies, matched in one thread for all sessions. A session has one
- * question there at a time, so sessions take turns; a question that uses too much CPU time ends the
- * thread and fails, and the next question starts another one.
+ * Matches the patterns of sessions' proxies in one thread for all sessions. Each session has one
+ * pending match at a time, so sessions alternate; a match that uses too much CPU time ends the
+ * thread and fails, and the next one starts a new thread.
  */
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
@@ -10,7 +10,8 @@ import { patternProblem } from '../../../proto/network/patterns.ts';
 import { type Pattern, PatternTimeout } from './routes.ts';
 
 /**
- * Ours, of CPU time: proto/network/patterns.ts bounds a compilation and a match to some 20 ms each.
+ * Ours, of CPU time: proto/network/patterns.ts limits a compilation and a match to about 20 ms
+ * each.
  */
 const QUESTION_MAX_MS = 2_000;
 /** Ours, by pattern: a page loads from a few dozen hosts. */
@@ -20,11 +21,15 @@ const HEAP_MAX_MB = 128;
 export type Question = { text: string; host: string };
 type Waiter = Question & { resolve(isFound: boolean): void; reject(error: Error): void };
 
-/** One session's patterns from their texts. Throws at what core has not let through. */
+/**
+ * Compiles one session's patterns from their texts. Throws for a text that core would have refused.
+ */
 export type SessionPatterns = (text: string) => Pattern;
 export type Patterns = { ofSession(): SessionPatterns };
 
-/** The thread starts with the first question, and keeps the process alive while there is one. */
+/**
+ * The thread starts with the first match, and keeps the process alive only while one is pending.
+ */
 export function openPatterns({ questionMaxMs = QUESTION_MAX_MS } = {}): Patterns {
   const thread = new Thread(questionMaxMs);
   return {
@@ -44,14 +49,14 @@ export function openPatterns({ questionMaxMs = QUESTION_MAX_MS } = {}): Patterns
   };
 }
 
-/** Keeps the verdicts on the hosts that were asked for last. */
+/** Caches the most recent results. */
 function remembering(ask: (host: string) => Promise<boolean>): Pattern {
-  const verdicts = new LRUCache<string, boolean>({ max: VERDICTS_MAX });
+  const results = new LRUCache<string, boolean>({ max: MATCHES_MAX });
   return {
     async find(host) {
-      const verdict = verdicts.get(host) ?? (await ask(host));
-      verdicts.set(host, verdict);
-      return verdict;
+      const result = results.get(host) ?? (await ask(host));
+      results.set(host, result);
+      return result;
     },
   };
 }
@@ -83,7 +88,7 @@ class Thread {
     this.#worker ??= this.#open();
     this.#worker.ref();
     const waiter = this.#isReady ? this.#waiting.shift() : undefined;
-    if (waiter === undefined) return; // its first message comes back here
+    if (waiter === undefined) return; // called again after the thread's first message
     const over = () => this.#fail(new PatternTimeout('a domainPattern took too much CPU time'));
     const limit = limitCpu(this.#worker, this.#questionMaxMs, over);
     this.#running = { waiter, limit };
@@ -93,7 +98,7 @@ class Thread {
 
   #open(): Worker {
     const worker = new Worker(new URL('./patterns-thread.ts', import.meta.url), {
-      execArgv: [], // what was preloaded into the runner is not for a thread
+      execArgv: [], // modules preloaded into the runner are not for a thread
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
     });
     worker.on('message', (answer: 'ready' | boolean) => {
@@ -115,7 +120,7 @@ class Thread {
     if (running) end(running.waiter);
   }
 
-  /** The question that runs fails, or the first one when the thread cannot start. */
+  /** Fails the current match, or the first pending one when the thread cannot start. */
   #fail(error: Error): void {
     const worker = this.#worker;
     this.#worker = undefined;

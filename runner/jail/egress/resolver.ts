@@ -1,7 +1,6 @@
 /**
- * Which addresses a host name stands for, and whether they may be dialled. The answer is decided on
- * the addresses that are then dialled, so a name that changes its mind in between (DNS rebinding)
- * gains nothing.
+ * Resolves host names and checks whether their addresses may be dialled. The checked addresses are
+ * the ones dialled, so a name that changes in between (DNS rebinding) gains nothing.
  */
 import { lookup, Resolver } from 'node:dns/promises';
 import { type BlockList, isIP } from 'node:net';
@@ -10,11 +9,11 @@ import { cidrList, isAllowed } from '../../../proto/network/public-addresses.ts'
 
 const DNS_TIMEOUT_MS = 5_000;
 const DNS_TRIES = 2;
-/** Names kept of one jail. Ours. */
+/** Names cached per jail. Ours. */
 const NAMES_MAX = 1_000;
 /**
- * Answered here, as RFC 6761 asks; /etc/hosts is not read: its names are the operator's, not the
- * tenant's.
+ * Resolved here, as RFC 6761 requires; /etc/hosts is not read: its names are the operator's, not
+ * the tenant's.
  */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
@@ -24,19 +23,19 @@ export type HostCheck =
   | { kind: 'unknown' };
 
 export type Rules = {
-  /** Addresses that may be reached though they are not public, or this machine's. */
+  /** Addresses that may be reached although they are private, or this machine's. */
   allow: BlockList;
   resolve: Resolve;
   /** This machine's: `ownAddresses`. */
   own: BlockList;
 };
 
-/** Gives every address of a name, v4 and v6; empty when there is none. */
+/** Returns every address of a name, v4 and v6; empty when there is none. */
 export type Resolve = (name: string) => Promise<string[]>;
 
 /**
- * Asks the machine's name servers by itself: dns.lookup would read /etc/hosts and block the file
- * system's threads.
+ * Queries the machine's name servers directly: dns.lookup would read /etc/hosts and block the libuv
+ * thread pool.
  */
 export function openResolve(): Resolve {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
@@ -46,15 +45,15 @@ export function openResolve(): Resolve {
   };
 }
 
-/** As the operator's own programs find a name: in /etc/hosts, too. For the operator's own. */
+/** Resolves as the operator's own programs do, with /etc/hosts. For the operator's own names. */
 export const lookUp: Resolve = async (name) => {
   const [answer] = await Promise.allSettled([lookup(name, { all: true })]);
   return answer.status === 'fulfilled' ? answer.value.map(({ address }) => address) : [];
 };
 
 /**
- * Asks for a name once in so many milliseconds: a page opens dozens of connections to one host, and
- * Chrome, behind a proxy, keeps no names itself. What could not be found is asked for again.
+ * Caches results for `keptMs`: a page opens dozens of connections to one host, and Chrome behind a
+ * proxy caches no names itself. Failures are not cached.
  */
 export function remembering(resolve: Resolve, keptMs: number, now = performance.now): Resolve {
   const known = new Map<string, { until: number; addresses: Promise<string[]> }>();
@@ -72,7 +71,7 @@ export function remembering(resolve: Resolve, keptMs: number, now = performance.
 }
 
 /**
- * `hostname` is a parsed URL's: the parser has already turned `2130706433` and `0x7f.1` into
+ * `hostname` is a parsed URL's: the parser has already normalised `2130706433` and `0x7f.1` to
  * 127.0.0.1. One forbidden address among many forbids the name.
  */
 export async function checkHost(hostname: string, rules: Rules): Promise<HostCheck> {
@@ -80,7 +79,7 @@ export async function checkHost(hostname: string, rules: Rules): Promise<HostChe
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   if (isIP(host) !== 0) return check([host], rules);
   if (host === 'localhost' || host.endsWith('.localhost')) {
-    // both are this machine: what the operator opened of it is enough
+    // both are this machine: one opened by the operator is sufficient
     const opened = LOOPBACK.filter((address) => isAllowed(address, allow));
     return opened.length > 0 ? check(opened, rules) : { kind: 'denied' };
   }
@@ -88,8 +87,8 @@ export async function checkHost(hostname: string, rules: Rules): Promise<HostChe
 }
 
 /**
- * Addresses of this machine, public ones too: what is dialled from here goes round the firewall
- * that guards its ports from outside.
+ * Addresses of this machine, public ones too: a connection from here bypasses the firewall that
+ * protects its ports from outside.
  */
 export function ownAddresses(): BlockList {
   const found = Object.values(networkInterfaces()).flatMap((one) => one ?? []);

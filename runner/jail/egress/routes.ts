@@ -1,25 +1,25 @@
 /**
- * Which way a connection leaves: straight, or through a proxy. The first route whose pattern is
- * found anywhere in the host decides; without one it leaves straight. Pure.
+ * Routes of connections: direct, or through a proxy. The first route whose pattern matches anywhere
+ * in the host applies; without a match the connection is direct. Pure.
  */
 import type { Upstream } from '../../../proto/network/session-proxies.ts';
 
 /** An expression, matched here when it is the operator's, in a thread when it is a tenant's. */
 export type Pattern = { find(host: string): boolean | Promise<boolean> };
 
-/** A tenant's pattern was not matched in its time: the tenant's doing, and no error of ours. */
+/** Matching a tenant's pattern took too long: caused by the tenant, not an error of ours. */
 export class PatternTimeout extends Error {}
 
 export type Route = {
   /** Every host when absent. */
   pattern?: Pattern;
-  /** Of plain http alone. */
+  /** For plain http only. */
   isPlain?: boolean;
-  /** Absent: straight. */
+  /** Absent: direct. */
   via?: Upstream;
 };
 
-/** The proxy for that host; undefined for the straight way. */
+/** The proxy for that host; undefined for a direct connection. */
 export async function upstreamFor(
   host: string,
   routes: readonly Route[],

@@ -1,8 +1,7 @@
 /**
- * The `proxies` of a session's creator as routes: each entry names hosts by a pattern and the way
- * they take; the first that matches wins. A managed proxy that this machine has not is a warning,
- * never an error: the session leaves straight then, and says so. Pure. Source:
- * proto/spec/sessions.md 1.
+ * Converts the `proxies` of a session into routes: each entry selects hosts by a pattern, and their
+ * proxy; the first match wins. A managed proxy without a configured pool is a warning, never an
+ * error: connections are direct then. Pure. Source: proto/spec/sessions.md 1.
  */
 import { type Upstream, upstreamOf } from '../../../proto/network/session-proxies.ts';
 import type { SessionPatterns } from './patterns.ts';
@@ -10,9 +9,8 @@ import type { Route } from './routes.ts';
 
 export type ProxyPlan = { routes: Route[]; warnings: string[] };
 
-const NO_POOL =
-  'no managed proxy is set up here (TABERN_PROXY): what should have taken one leaves straight';
-const NO_GEOLOCATION = 'the geolocation of a managed proxy is not acted on';
+const NO_POOL = 'no managed proxy is configured (TABERN_PROXY): these connections are direct';
+const NO_GEOLOCATION = 'the geolocation of a managed proxy is not supported and is ignored';
 
 type Entry = {
   type?: unknown;
@@ -24,8 +22,8 @@ type Entry = {
 };
 
 /**
- * `pool`: the operator's proxy, for entries that name none of their own. Throws at what core has
- * not let through: to leave it out would be to leave straight.
+ * `pool`: the operator's proxy, for entries without a server. Throws for an entry that core would
+ * have refused: ignoring it would make connections direct.
  */
 export function planOf(
   proxies: unknown,

@@ -1,11 +1,11 @@
 /**
- * The words of SOCKS 5 (RFC 1928) as upstream as a browser says them: no credentials, and CONNECT. It
- * asks for a place and then speaks to it as if it had dialled. There is no other end of it in here.
+ * The server side of SOCKS 5 (RFC 1928), as far as browsers use it: no credentials, and CONNECT
+ * only.
  */
 import { isIPv6 } from 'node:net';
 import type { HttpConnection } from './http-connection.ts';
 
-/** The first byte of all that its client says; no request of HTTP begins with it. */
+/** The first byte of a client's messages; no HTTP request begins with it. */
 export const SOCKS_VERSION = 5;
 
 const NO_CREDENTIALS = 0;
@@ -16,10 +16,10 @@ const GRANTED = 0;
 const COMMAND_NOT_SUPPORTED = 7;
 const ADDRESS_NOT_SUPPORTED = 8;
 
-/** Of a name: what could be read as more than a host is none. */
+/** Valid host names: no character that could extend beyond the host in a URL. */
 const HOST = /^[^/\\?#@:\s[\]]+$/;
 
-/** The authority that the client asks for; undefined when it asks for none, and has heard so. */
+/** The requested authority; undefined after an invalid or refused request. */
 export async function readDestination(connection: HttpConnection): Promise<string | undefined> {
   const [, count = 0] = (await connection.take(2)) ?? [];
   const methods = await connection.take(count);
@@ -36,7 +36,7 @@ export async function readDestination(connection: HttpConnection): Promise<strin
   return port && `${host}:${port.readUInt16BE()}`;
 }
 
-/** What comes next comes from there. */
+/** Reports success: later bytes belong to the tunnel. */
 export function grant({ socket }: HttpConnection): void {
   socket.write(reply(GRANTED));
 }
@@ -45,7 +45,7 @@ function refused({ socket }: HttpConnection, code: number): undefined {
   socket.write(reply(code));
 }
 
-/** As a URL names it. */
+/** In the form of a URL's host. */
 async function hostOf(
   connection: HttpConnection,
   kind: number | undefined,
@@ -58,11 +58,11 @@ async function hostOf(
   if (kind !== NAME) return undefined;
   const [length = 0] = (await connection.take(1)) ?? [];
   const name = (await connection.take(length))?.toString('latin1') ?? '';
-  if (isIPv6(name)) return `[${name}]`; // browsers write every host as a name
+  if (isIPv6(name)) return `[${name}]`; // browsers send every host as a name
   return HOST.test(name) ? name : undefined;
 }
 
-/** The address in it, which is for those who listen, is nobody's. */
+/** The bound address is unused and zero. */
 function reply(code: number): Buffer {
   return Buffer.of(SOCKS_VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0);
 }

@@ -1,7 +1,7 @@
 /**
- * Connections through a proxy of the tenant's or the operator's: HTTP CONNECT with Basic
- * credentials, the same over TLS, or SOCKS5. The proxy is dialled at addresses that were judged
- * before, like any target. What it says of itself reaches nobody but our log, without credentials.
+ * Connections through a tenant's or the operator's proxy: HTTP CONNECT with Basic credentials, the
+ * same over TLS, or SOCKS5. The proxy's addresses were checked before dialling, like any target's.
+ * Its own responses are neither forwarded nor logged with credentials.
  */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -10,20 +10,20 @@ import { SocksClient } from 'socks';
 import type { Upstream } from '../../../proto/network/session-proxies.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 15_000;
-/** A proxy wants other credentials. */
+/** The proxy requires other credentials. */
 export const LOCKED = 407;
 
-/** An upstream whose name was looked up and judged; `dial` reaches it. */
+/** An upstream whose name was resolved and checked; `dial` connects to it. */
 export type Reached = {
   upstream: Upstream;
   dial: () => Promise<Socket | undefined>;
-  /** What the client says for the proxy, which has no credentials of its own. */
+  /** The client's credentials for a proxy without its own. */
   authorization?: string | undefined;
-  /** Called when the proxy wants other credentials. */
+  /** Called when the proxy rejects the credentials. */
   onLocked?(): void;
 };
 
-/** A tunnel to the target; undefined when the proxy refuses or does not answer. */
+/** Opens a tunnel to the target; undefined when the proxy refuses or does not answer. */
 export async function tunnelThrough(
   reached: Reached,
   target: { host: string; port: number },
@@ -39,7 +39,7 @@ export async function tunnelThrough(
   return tunnel;
 }
 
-/** The header that an http proxy wants; undefined without credentials. */
+/** The Proxy-Authorization header; undefined without credentials. */
 export function basicOf({ username, password }: Upstream): string | undefined {
   if (username === undefined && password === undefined) return undefined;
   const pair = `${username ?? ''}:${password ?? ''}`;
@@ -62,7 +62,7 @@ async function throughSocks(
     });
     return socket;
   } catch {
-    return undefined; // refused, or no SOCKS at all: the caller says that the way is closed
+    return undefined; // refused, or not a SOCKS server: the caller reports the failure
   }
 }
 
@@ -79,7 +79,7 @@ async function throughConnect(
     path: authority,
     headers: { host: authority, ...(basic === undefined ? {} : { 'proxy-authorization': basic }) },
     timeout: HANDSHAKE_TIMEOUT_MS,
-    // node takes createConnection only where no agent is named, and TLS over a socket only with one
+    // node accepts createConnection only without an agent, and TLS over a socket only with one
     ...(isTls ? { agent: false, socket, ...nameOf(upstream) } : { createConnection: () => socket }),
   });
   const { promise, resolve } = Promise.withResolvers<Socket | undefined>();
@@ -90,14 +90,14 @@ async function throughConnect(
     if (head.length > 0) tunnel.unshift(head);
     resolve(tunnel as Socket);
   });
-  // a plain answer to CONNECT is a refusal
+  // a plain response to CONNECT is a refusal
   asking.on('response', () => resolve(undefined)).on('timeout', () => resolve(undefined));
   asking.on('error', () => resolve(undefined));
   asking.end();
   return await promise;
 }
 
-/** Whom its certificate must name; an address is no server name (RFC 6066 3). */
+/** The name in its certificate; an address is no server name (RFC 6066 3). */
 function nameOf({ host }: Upstream): { host: string; servername?: string } {
   return isIP(host) === 0 ? { host, servername: host } : { host };
 }
