@@ -49,7 +49,7 @@ export function start(command: Command): { child: ChildProcess; exited: Promise<
 function joining({ argv, stdio, group }: Command): Pick<Command, 'argv' | 'stdio'> {
   if (group === undefined) return { argv, stdio };
   const all = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
-  const descriptor = all.length; // a shell accepts descriptors of one digit only: Chrome in bwrap has eight
+  const descriptor = all.length; // a shell takes one digit: Chrome in bwrap has eight
   const script = `unset PWD; echo 0 >&${descriptor} && exec ${descriptor}>&- && exec "$@"`;
   return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], stdio: [...all, group] };
 }

@@ -117,7 +117,7 @@ function openLandlock(tools: Tools): Jail {
         group: spec.group,
       });
       const removed = exited.then(async (exit) => {
-        killGroup(child.pid, tools.log); // processes that the program left behind would keep running
+        killGroup(child.pid, tools.log); // ends leftover processes
         leased?.[Symbol.dispose]();
         await removeTree(tmp).catch((error: unknown) => {
           tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');

@@ -147,7 +147,8 @@ async function serve(rules: EgressContext, socket: Socket): Promise<void> {
   if (isTunnel) return;
   destroyUpstream();
   client.connection.release();
-  socket.resume().end(); // closing with unread input would reset the connection before the response is read
+  // unread input would reset the connection before the response is read
+  socket.resume().end();
 }
 
 /**
