@@ -1,7 +1,7 @@
 /**
- * Looks whether the database is whole, in a process of its own, while it is in use or not: nothing
- * else ends a check that is under way. Table by table: a reader that stays long would keep the log
- * from being emptied.
+ * Checks the database for damage in a process of its own, whether or not a core uses it: only the
+ * end of the process stops a running check. Table by table, because a long read transaction would
+ * keep SQLite from truncating its log.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ export type Checking = AsyncDisposable & {
   problems: Promise<string[]>;
 };
 
-/** What the process says. */
+/** The message of the process. */
 export type Checked = { problems: string[] } | { failed: string };
 
 export function startCheck(dir: string): Checking {

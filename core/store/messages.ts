@@ -26,7 +26,7 @@ export type OpRequest = {
   /** How many steps of the clock its times have; of `moveTimes` with its own. */
   step?: number;
 };
-/** Copies the database to that path; answered with a Snapshot when it is whole. */
+/** Copies the database to that path; the answer is a Snapshot, after the copy is complete. */
 export type SnapshotRequest = { kind: 'snapshot'; id: number; path: string };
 
 export type ToThread = OpRequest | SnapshotRequest | { kind: 'close' };
@@ -46,7 +46,7 @@ export type FromThread =
   | { kind: 'refused'; message: string }
   /** `syncMs`: how long the commit waited for the disk, when it did. */
   | { kind: 'answers'; answers: Answer[]; wakes: Topic[]; syncMs?: number | undefined }
-  /** A commit failed: nobody knows what of it is on disk. The thread ends. */
+  /** A commit failed, and what of it is on disk is unknown. The thread ends. */
   | { kind: 'fatal'; message: string }
   | { kind: 'closed' };
 
@@ -66,7 +66,7 @@ export function fromPlain(plain: PlainError): Error {
   return error;
 }
 
-/** What waits in memory for something to do: told after the commit that made it. */
+/** What listeners in memory wait for. A topic is woken after the commit that concerns it. */
 export type Topic =
   | 'work:invocation'
   | 'work:build'
@@ -74,8 +74,8 @@ export type Topic =
   | 'releases'
   | 'sessions'
   | 'deliveries'
-  /** Of one project: the polls of others need not look. */
+  /** One for each project, so that the polls of others stay asleep. */
   | `events:${string}`
   | 'revocations'
-  /** That one has ended: who waits for it need not look when another has. */
+  /** Its end. One for each invocation, so that waits for others stay asleep. */
   | `invocation:${string}`;

@@ -93,7 +93,7 @@ class Thread {
     return { kind: 'op', id, op, args, step: this.#step };
   }
 
-  /** Whoever asks has set the clock, and sets it back before he waits for anything else. */
+  /** The caller has set its clock; after a failure it sets it back before its next wait. */
   async #move(args: unknown[]): Promise<unknown> {
     this.#step += 1;
     try {
@@ -133,7 +133,7 @@ class Thread {
     this.#listeners.set(topic, listeners.add(listener));
     return () => {
       listeners.delete(listener);
-      // A topic may be of one invocation: what nobody listens to is forgotten.
+      // A topic may be of one invocation: without listeners it is removed.
       if (listeners.size === 0 && this.#listeners.get(topic) === listeners) {
         this.#listeners.delete(topic);
       }
@@ -188,6 +188,6 @@ class Thread {
     for (const waiter of this.#waiting.values()) waiter.reject(unknownOutcome());
     this.#waiting.clear();
     if (this.#isReady) this.#onFatal(error);
-    else this.#opening.reject(error); // it never opened: whoever opens it says why
+    else this.#opening.reject(error); // it never opened: openStore's caller reports the reason
   }
 }

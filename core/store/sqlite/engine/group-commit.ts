@@ -1,25 +1,26 @@
 /**
  * Group commit: many operations in one transaction, each in a savepoint, so that one that fails
- * does not undo its neighbours. Nothing is answered and nobody is woken before the commit is on
- * disk, but for what nobody was promised.
+ * does not undo its neighbours. Answers and wakes follow the commit. It waits for the disk, unless
+ * every operation of the group is in UNPROMISED.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import { type Answer, type OpRequest, type Topic, toPlain } from '../../messages.ts';
 import type { Tx } from './transaction.ts';
 
-/** How one group ended. `fatal`: nobody knows what of it is on disk. */
+/** How one group ended. `fatal`: what of it is on disk is unknown. */
 export type GroupOutcome =
   | { kind: 'committed'; answers: Answer[]; wakes: Topic[] }
   | { kind: 'fatal'; message: string };
 
 /**
- * Lost with the power, an offer of work is made again; a runner that takes it waits for the disk.
- * Each invocation is spared one wait of three before its handler begins.
+ * Operations that may be lost with the power. A lost offer of work is repeated, and the runner's
+ * first renewal waits for the disk. It saves each invocation one of three waits before its handler
+ * starts.
  */
 const UNPROMISED: ReadonlySet<string> = new Set(['leaseWork']);
 
-/** Core's clock steps with it: what comes after it has the new times. */
+/** Sets core's clock: later operations carry the new times. */
 const MOVE = 'moveTimes';
 
 type AnyOp = (...args: unknown[]) => unknown;
