@@ -17,7 +17,7 @@ const HEAP_MAX_MB = 256;
 export class CheckTimeoutError extends Error {}
 
 export type ValidatorWorker = {
-  /** Not before the previous check has ended. Throws CheckTimeoutError, or the error of the check. */
+  /** Runs after the previous check. Throws CheckTimeoutError, or the error of the check. */
   run(check: Check): Promise<CheckResult>;
   /** Ends the thread; a check that runs is rejected with this error. */
   close(error: Error): Promise<void>;

@@ -1,8 +1,8 @@
 /**
- * Validates values of tenants against rules of tenants, in threads and in bounded CPU time. Projects
- * share the threads fairly, and each runs one check at a time. A check that exceeds its time ends
- * its thread, and its project pauses: a hostile project takes a small share of one core, and no
- * thread that another project waits for.
+ * Validates values of tenants against rules of tenants, in threads and in bounded CPU time.
+ * Projects share the threads fairly, and each runs one check at a time. A check that exceeds its
+ * time ends its thread, and its project pauses: a hostile project takes a small share of one core,
+ * and no thread that another project waits for.
  *   waiting --dequeued--> running --result--> (resolved);  running --timeout--> (rejected)
  */
 
