@@ -1,36 +1,36 @@
 /**
- * Proxies of browser contexts (`proxyServer` of Target.createBrowserContext). Chrome never dials
- * one: the context gets an address of the jail's loopback, and the session's egress takes what
- * comes to that address to the proxy, after it has judged proxy and target like any other. What the
- * client's bypass rules name, and `direct://`, takes the way of the whole session.
+ * Proxies of browser contexts (`proxyServer` of Target.createBrowserContext). Chrome never connects
+ * to one: the context gets an address of the jail's loopback, and the session's egress sends the
+ * connections to that address through the proxy, after the usual checks of proxy and target. Hosts
+ * matched by the client's bypass rules, and `direct://`, use the route of the whole session.
  */
 import { createServer } from 'node:net';
 import type { Egress } from '../jail/egress/egress-proxy.ts';
 import type { Route } from '../jail/egress/routes.ts';
 import type { Pipe } from './cdp/pipe.ts';
 
-/** Ours: contexts with a proxy that are there at once; each has its pages. */
+/** Ours: contexts with a proxy at the same time; each has its pages. */
 const PROXIES_MAX = 500;
-/** Ours: after so many, those of contexts that have gone are dropped. */
+/** Ours: after this many, the proxies of closed contexts are released. */
 const SWEEP_EVERY = 32;
-/** Ours: another program may listen at an address of a machine's loopback. */
+/** Ours: another program may listen on an address of the machine's loopback. */
 const ADDRESSES_TRIED = 8;
 
 export type ContextProxy = {
-  /** As Chrome takes it. */
+  /** The value that Chrome gets. */
   server: string;
-  /** The context that it is for; undefined when there is none after all. */
+  /** Sets the context of this proxy; undefined when none was created. */
   assign(browserContextId: string | undefined): void;
 };
 
 export type ContextProxies = {
-  /** Rejects when there are too many, or no address is left. */
+  /** Rejects when there are too many, or no address is free. */
   open(route: Route): Promise<ContextProxy>;
 };
 
 type Live = { address: string; browserContextId?: string; close(): void };
 
-/** `isShared`: the jail has the machine's loopback, where each address wants a listener. */
+/** `isShared`: the jail uses the machine's loopback, where each address needs a listener. */
 export function openContextProxies(
   { egress, pipe }: { egress: Egress; pipe: Pipe },
   { port, isShared }: { port: number; isShared: boolean },
@@ -83,15 +83,15 @@ export function openContextProxies(
 
 export type ContextCreator = {
   /**
-   * `write` sends the command with these params and gives the id that Chrome got; undefined when
-   * its client has gone. Rejects when no proxy could be opened.
+   * `write` sends the command with these params and returns the id that Chrome got; undefined when
+   * the client is disconnected. Rejects when no proxy could be opened.
    */
   create(route: Route, write: (params: object) => number | undefined): Promise<void>;
-  /** Chrome has answered that call, or nobody will hear its answer. */
+  /** Chrome has responded to that call, or no response will arrive. */
   onCreated(browserContextId: string | undefined, call: number): void;
 };
 
-/** Of one client: its contexts with a proxy that Chrome has not made yet. */
+/** Of one client: its contexts with a proxy that Chrome has not created yet. */
 export function contextCreator(proxies: ContextProxies): ContextCreator {
   const coming = new Map<number, ContextProxy>();
   return {
@@ -108,7 +108,7 @@ export function contextCreator(proxies: ContextProxies): ContextCreator {
   };
 }
 
-/** Ends the listening; undefined when another program listens there. */
+/** Returns the function that stops listening; undefined when another program listens there. */
 async function listenAt(
   at: { host: string; port: number },
   { handle }: Egress,

@@ -1,7 +1,7 @@
 /**
- * The extension that a Chrome is started with. Chrome loads it some time after it is ready and says
- * nowhere that it did not: it is asked, until the extension is there with its service worker. Only
- * then is a client let in.
+ * The extension that a Chrome is started with. Chrome loads it some time after it is ready and
+ * reports no failure: Chrome is polled until the extension is listed with its service worker.
+ * Clients connect only then.
  */
 import { constants } from 'node:fs';
 import { cp, readFile } from 'node:fs/promises';
@@ -11,27 +11,27 @@ import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Pipe } from './cdp/pipe.ts';
 
 export type LoadedExtension = {
-  /** Its id with us; Chrome's own comes of the path that it is loaded from. */
+  /** Its id in this service; Chrome derives its own from the path. */
   id: string;
   /** Unpacked, on this machine. */
   dir: string;
 };
 
-/** Ours: it takes some 100 ms; on a loaded machine tens of seconds. */
+/** Ours: it takes about 100 ms; on a loaded machine tens of seconds. */
 const LOAD_TIMEOUT_MS = 45_000;
 const PAUSE_MS = 20;
 
 type Known = { id: string; enabled?: boolean; path?: string };
 type Target = { type: string; url: string };
 
-/** Where Chrome finds it. */
+/** The path where Chrome finds it. */
 export function extensionPlace({ id }: LoadedExtension): string {
   return `/extensions/${id}`;
 }
 
 /**
- * A copy of this Chrome's own, in its directory: Chrome writes the rules of a content blocker, made
- * ready, beside its manifest, and does not load it where it cannot.
+ * A copy for this Chrome, in its directory: Chrome writes the indexed rules of a content blocker
+ * beside its manifest, and does not load the extension where it cannot.
  */
 export async function ownExtension(
   { id, dir }: LoadedExtension,
@@ -42,7 +42,7 @@ export async function ownExtension(
   return { id, dir: own };
 }
 
-/** Throws SessionUnfit when Chrome does not take it. */
+/** Throws UnsupportedSessionError when Chrome does not load it. */
 export async function extensionLoaded(pipe: Pipe, extension: LoadedExtension): Promise<void> {
   const { dir } = extension;
   const place = extensionPlace(extension);

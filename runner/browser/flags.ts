@@ -1,13 +1,13 @@
 /**
- * Chrome's command line: every flag in one place with its reason. Pure. A flag without a reason is
- * deleted. Drivers are written against the flags that they give their own launches, so ours has
- * those as well: test/runner/browser/flags.test.ts compares them and lists what is left out.
+ * Chrome's command line: every flag with its reason. Pure. Flags without a reason are removed.
+ * Drivers rely on the flags of their own launches, so these are included:
+ * test/runner/browser/flags.test.ts compares them and lists the omitted ones.
  */
 import type { Engine } from './find.ts';
 
-/** The size every page's content starts with; neither engine has it by itself. */
+/** The initial size of every page's content; neither engine has it by default. */
 export const WINDOW = { width: 1280, height: 800 } as const;
-/** In CSS pixels: what Chromium shows above a page, of its window. */
+/** In CSS pixels: the part of its window that Chromium uses above a page. */
 export const TOOLBAR_HEIGHT = 87;
 
 export type FlagFacts = {
@@ -16,35 +16,35 @@ export type FlagFacts = {
   profile: string;
   cache: string;
   proxyPort: number;
-  /** Its own sandbox works here. */
+  /** Chrome's own sandbox works here. */
   hasSandbox: boolean;
-  /** /dev/shm is too small for it. */
+  /** /dev/shm is too small for Chrome. */
   hasSmallShm: boolean;
-  /** A session asked for it. */
+  /** Set by the session. */
   ignoreCertificateErrors: boolean;
   /** An extension to load, as Chrome sees it; full Chromium only. */
   extension: string | undefined;
 };
 
-/** Chrome reads the last --disable-features alone, so all of them stand here. */
+/** Chrome uses only the last --disable-features, so all of them are listed here. */
 const DISABLED_FEATURES: readonly string[] = [
-  // Chromium 156 preloads this page and for a moment reports it as a page target: clients take it
-  // for theirs
+  // Chromium 156 preloads this page and briefly reports it as a page target: clients take it for
+  // theirs
   'WebUIOmniboxPopup',
   'WebUIOmniboxAimPopup',
-  'WebUIReloadButton', // likewise
-  'Translate', // a bubble that asks a service
+  'WebUIReloadButton', // same reason
+  'Translate', // a bubble that contacts a service
   'MediaRouter', // looks for cast devices on the network
   'OptimizationHints', // fetches models
   'NetworkTimeServiceQuerying', // phones home
   'AimEnabled', // phones home
-  'PreconnectToSearch', // connects to the search engine before anybody searches
+  'PreconnectToSearch', // connects to the search engine before any search
   'LensOverlay', // a bubble over the page
   'HttpsUpgrades', // http:// stays http://, or a route for it never matches
-  'HttpsFirstBalancedModeAutoEnable', // likewise
-  'PaintHolding', // a screenshot after a navigation would show the page before it
+  'HttpsFirstBalancedModeAutoEnable', // same reason
+  'PaintHolding', // a screenshot after a navigation would show the previous page
   'AvoidUnnecessaryBeforeUnloadCheckSync', // playwright#14047: changes beforeunload dialogs
-  'DestroyProfileOnBrowserClose', // the profile stays when its last page is closed
+  'DestroyProfileOnBrowserClose', // the profile is kept when its last page is closed
   'ThirdPartyStoragePartitioning', // playwright#32230: storage is set by origin alone
   'AvoidCorsURLLoaderRestartOnRedirect', // playwright#43242: interception aborts redirects
   'AcceptCHFrame', // crbug.com/1348106: restarts intercepted requests
@@ -56,7 +56,7 @@ const ENABLED_FEATURES: readonly string[] = [
   'SkipListAccountsWithoutGaiaCookies', // phones home
   'PdfOopif', // Puppeteer expects the PDF viewer in a frame
 ];
-/** Hover and a fine pointer, as with a mouse: without a device pages choose their touch layout. */
+/** Hover and a fine pointer, as with a mouse: without a device pages select their touch layout. */
 const POINTERS =
   'primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4';
 
@@ -64,23 +64,23 @@ const POINTERS =
 const DRIVER_FLAGS: readonly string[] = [
   '--disable-field-trial-config', // trials of unbranded builds: releases do not have them
   '--disable-back-forward-cache', // a restored page sends no load events: goBack() would time out
-  // pages behind others run like the one in front
+  // background pages run at full speed
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
   '--disable-renderer-backgrounding',
-  '--disable-ipc-flooding-protection', // a script may navigate as often as it likes
-  '--disable-popup-blocking', // a popup opens without a click
-  '--disable-prompt-on-repost', // nobody could answer
-  '--disable-hang-monitor', // likewise
-  '--allow-pre-commit-input', // a click before the first paint counts
+  '--disable-ipc-flooding-protection', // scripts may navigate without a rate limit
+  '--disable-popup-blocking', // popups open without a click
+  '--disable-prompt-on-repost', // no user can respond
+  '--disable-hang-monitor', // same reason
+  '--allow-pre-commit-input', // clicks before the first paint count
   '--force-color-profile=srgb', // screenshots are the same on every machine
-  '--hide-scrollbars', // likewise
+  '--hide-scrollbars', // same reason
   `--blink-settings=${POINTERS}`,
   '--generate-pdf-document-outline', // Page.printToPDF ignores generateDocumentOutline without it
-  '--disable-component-extensions-with-background-pages', // targets that are nobody's
+  '--disable-component-extensions-with-background-pages', // targets that belong to no client
   '--disable-default-apps', // phones home
   '--metrics-recording-only', // phones home
-  '--disable-search-engine-choice-screen', // a page nobody asked for
+  '--disable-search-engine-choice-screen', // an unwanted page
   '--disable-infobars', // Chrome for Testing puts a bar above the page
 ];
 
@@ -88,22 +88,23 @@ export function chromeFlags(facts: FlagFacts): string[] {
   const { engine, profile, cache, proxyPort, hasSandbox, hasSmallShm, extension } = facts;
   const height = WINDOW.height + (engine.kind === 'chromium' ? TOOLBAR_HEIGHT : 0);
   return [
-    '--remote-debugging-pipe', // no port that others could reach; Chrome ends when the pipe does
+    '--remote-debugging-pipe', // no port that others could reach; Chrome exits when the pipe closes
     ...(engine.kind === 'chromium' ? ['--headless=new'] : []),
-    // only where user namespaces are missing; said loudly at start
+    // only where user namespaces are missing; logged as a warning at start
     ...(hasSandbox ? [] : ['--no-sandbox']),
     ...(hasSmallShm ? ['--disable-dev-shm-usage'] : []), // pages crash when shared memory is full
     `--user-data-dir=${profile}`,
-    // outside the profile: 56 of 64 MB of a used one are cache. With it in the shell, the pages of
-    // every browser context but the first wait for the network without end (Chromium 156)
+    // outside the profile: 56 of 64 MB of a used one are cache. In the shell this flag makes the
+    // pages of every browser context but the first wait for the network forever (Chromium 156)
     ...(engine.kind === 'chromium' ? [`--disk-cache-dir=${cache}`] : []),
     `--window-size=${WINDOW.width},${height}`,
-    `--screen-info={${WINDOW.width}x${height}}`, // else 800x600, smaller than what it shows
-    // the only way out; plain http by SOCKS, which makes a tunnel of it: nobody need read requests
+    `--screen-info={${WINDOW.width}x${height}}`, // the default is 800x600, smaller than the window
+    // the only network access; plain http uses SOCKS, which makes it a tunnel: requests need not be
+    // parsed
     `--proxy-server=http=socks5://127.0.0.1:${proxyPort};https=127.0.0.1:${proxyPort}`,
-    '--proxy-bypass-list=<-loopback>', // without it loopback addresses pass the proxy by
-    '--webrtc-ip-handling-policy=disable_non_proxied_udp', // STUN would leave beside the proxy
-    '--disable-quic', // likewise UDP
+    '--proxy-bypass-list=<-loopback>', // without it loopback addresses bypass the proxy
+    '--webrtc-ip-handling-policy=disable_non_proxied_udp', // STUN would bypass the proxy
+    '--disable-quic', // so would UDP
     ...(facts.ignoreCertificateErrors ? ['--ignore-certificate-errors'] : []),
     '--disable-gpu', // there is none
     '--password-store=basic', // cookies must be readable by the next Chrome that gets the profile
@@ -114,15 +115,15 @@ export function chromeFlags(facts: FlagFacts): string[] {
     '--disable-background-networking', // phones home
     '--disable-component-update', // phones home
     '--disable-sync', // phones home
-    '--disable-breakpad', // crash dumps hold pages
-    // a profile brings none of its own
+    '--disable-breakpad', // crash dumps contain page content
+    // a profile brings no extensions of its own
     ...(extension === undefined
       ? ['--disable-extensions']
       : [`--load-extension=${extension}`, `--disable-extensions-except=${extension}`]),
-    '--no-first-run', // a page nobody asked for
-    '--no-default-browser-check', // likewise
-    '--noerrdialogs', // nobody could close them
-    '--mute-audio', // there is no device to play on
-    '--no-startup-window', // launch.ts makes the default page, and needs not wait for it
+    '--no-first-run', // an unwanted page
+    '--no-default-browser-check', // same reason
+    '--noerrdialogs', // no user can close them
+    '--mute-audio', // there is no audio device
+    '--no-startup-window', // launch.ts creates the default page without waiting for it
   ];
 }

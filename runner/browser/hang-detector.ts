@@ -1,8 +1,8 @@
 /**
- * Finds a Chrome that hangs: it is asked its version every 5 s; six silences in a row and it is
- * given up, since a good one may have no time for half a minute on a loaded machine. One that says
- * anything at all does not hang: its answer may stand behind a message of 128 MiB, which a busy
- * machine takes that long for (seen).
+ * Detects a Chrome that hangs: its version is requested every 5 s, and after six timeouts in a row
+ * it is considered hung, because a healthy one may need half a minute on a loaded machine. A Chrome
+ * that sends any bytes does not hang: its response may be queued behind a message of 128 MiB, which
+ * takes that long on a busy machine (seen).
  */
 import type { Pipe } from './cdp/pipe.ts';
 
@@ -10,8 +10,8 @@ const BEAT_MS = 5_000;
 const MISSES_MAX = 6;
 
 /**
- * Calls `onHang` once. A page in an endless loop does not count: the browser process answers all
- * the same.
+ * Calls `onHang` once. A page in an endless loop does not count: the browser process still
+ * responds.
  */
 export function watchHeart(
   pipe: Pick<Pipe, 'call' | 'isPaused' | 'bytesReceived'>,
@@ -26,7 +26,7 @@ export function watchHeart(
         misses = 0;
       },
       () => {
-        if (pipe.isPaused) return; // its answer waits behind a client that does not read
+        if (pipe.isPaused) return; // its response waits behind a client that does not read
         misses = pipe.bytesReceived > before ? 0 : misses + 1;
         if (misses !== MISSES_MAX) return;
         clearInterval(timer);

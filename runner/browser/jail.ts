@@ -1,6 +1,6 @@
 /**
- * What Chrome's jail holds: the libraries and fonts of the system, the engine, and the one
- * directory it may write.
+ * The jail of a Chrome: the libraries and fonts of the system, the engine, and one writable
+ * directory.
  */
 import { existsSync, statfsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { extensionPlace, type LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import { chromeFlags } from './flags.ts';
 
-/** Made in each Chrome's directory. */
+/** Created in each Chrome's directory. */
 export const DIRS = ['profile', 'cache', 'downloads', 'uploads', 'home'] as const;
 
 /** Directories of a Chrome as it sees them. */
@@ -28,24 +28,24 @@ const SYSTEM_DIRS = [
   '/lib64',
   '/usr/share',
   '/etc/fonts',
-  '/var/cache/fontconfig', // else it reads every font at each start
+  '/var/cache/fontconfig', // otherwise it reads every font at each start
   '/etc/ld.so.cache',
 ];
 const SHELL = '/start/sh';
 const NODE = '/start/node';
 const DATA = '/data';
 
-/** Of /tmp and of /dev/shm each. Ours: a page of many canvases wants hundreds. */
+/** Of /tmp and of /dev/shm each. Ours: a page with many canvases uses hundreds. */
 const TMP_BYTES = 512 << 20;
 /** Ours: the largest download. */
 const FILE_MAX_BYTES = 2 * 1024 ** 3;
-/** Processes and threads. Ours: a Chrome of one page has about 150; a fork bomb stops here. */
+/** Processes and threads. Ours: a Chrome with one page has about 150; this stops a fork bomb. */
 const PROCESSES_MAX = 4096;
 const FILES_MAX = 8192;
 const LIMITS = { files: FILES_MAX, fileBytes: FILE_MAX_BYTES, processes: PROCESSES_MAX };
-/** Of an encoder, so that it delays no session. */
+/** For an encoder, so that it delays no session. */
 const BACKGROUND_NICE = 10;
-/** Below, Chrome's shared memory does not fit. */
+/** Below this size, Chrome's shared memory does not fit. */
 const SHM_MIN_BYTES = 256 << 20;
 
 type Place = {
@@ -60,7 +60,7 @@ type Place = {
   ignoreCertificateErrors?: boolean;
 };
 
-/** `local` is the inlet when the jail has no network of its own. */
+/** `local` is the listener when the jail has no network namespace. */
 export async function chromeSpec(
   place: Place,
   local: Server | undefined,
@@ -84,7 +84,7 @@ export async function chromeSpec(
     ...(await systemMounts(engine)),
     { from: dir, to: DATA, writable: true },
     { from: profileDir, to: `${DATA}/profile`, writable: true },
-    // mounts of their own: what runs in there cannot put a link in their place
+    // separate mounts: a process in the jail cannot replace them by links
     { from: join(dir, 'downloads'), to: `${DATA}/downloads`, writable: true },
     { from: join(dir, 'uploads'), to: `${DATA}/uploads` },
     ...(extension ? [{ from: extension.dir, to: extensionPlace(extension), writable: true }] : []),
@@ -130,7 +130,7 @@ async function systemMounts(engine: Engine): Promise<Mount[]> {
   return [...whole, ...(await starters).filter((mount) => !isCovered(mount))];
 }
 
-/** What starts Chrome and its inlet side by side. */
+/** The programs that start Chrome and its listener. */
 async function starterMounts(): Promise<Mount[]> {
   const shell = findProgram('sh');
   if (shell === undefined) throw new Error('no sh on this machine');

@@ -1,8 +1,8 @@
 /**
- * Launches one Chrome: its directory, its jail, its door to the network, its pipe.
- *   starting -> ready (its default page is there) -> gone -> directory removed, `exited` settles
- * However it ends - close(), a crash, a hang, the runner's death - no process stays behind; of a
- * killed runner, the next one's sweep takes the directory.
+ * Launches one Chrome: its directory, its jail, its egress, its pipe.
+ *   starting -> ready (its default page exists) -> gone -> directory removed, `exited` settles
+ * However it ends - close(), a crash, a hang, the runner's death - no process is left; after a
+ * killed runner, the next runner's sweep removes the directory.
  */
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -27,7 +27,7 @@ import { chromeSpec, DIRS, type Paths } from './jail.ts';
 const READY_TIMEOUT_MS = 30_000;
 /** Ours: Browser.close takes 40 to 100 ms, to write its cookies. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** What it said last, for the report of a crash. */
+/** The end of its stderr, for crash reports. */
 const STDERR_MAX_CHARS = 20_000;
 const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
 
@@ -36,52 +36,55 @@ export type LaunchOptions = {
   jail: Jail;
   /** Whether Chrome's own sandbox works in the jail (canNest). */
   hasSandbox: boolean;
-  /** Where Chrome's directory is made. */
+  /** The parent of Chrome's directory. */
   runDir: string;
-  /** Its traffic; closed with it. */
+  /** Its network access; closed with it. */
   egress: Egress;
   log: Log;
-  /** A user-data directory of the caller's, who keeps it; else a fresh one, which goes. */
+  /** A user-data directory of the caller, which is kept; otherwise a new one, which is removed. */
   profileDir?: string;
-  /** To be loaded before it is ready; for full Chromium. */
+  /** Loaded before Chrome is ready; for full Chromium. */
   extension?: LoadedExtension;
-  /** Any certificate will do. */
+  /** Accepts any certificate. */
   ignoreCertificateErrors?: boolean;
-  /** It steps back behind the Chromes of sessions. */
+  /** Runs with a lower priority than the Chromes of sessions. */
   isBackground?: boolean;
-  /** In use, after which it is ended; absent: any. */
+  /** Limit of memory in use; absent: none. */
   memoryMaxBytes?: number;
 };
 
 export type Chrome = {
   id: string;
-  /** On this machine: downloads/ and uploads/ are in it. */
+  /** On this machine; contains downloads/ and uploads/. */
   dir: string;
   /** The same two as Chrome sees them. */
   paths: Paths;
   pipe: Pipe;
   kind: Engine['kind'];
-  /** Its way to the network. */
+  /** Its network access. */
   egress: Pick<Egress, 'steer' | 'bytes' | 'errors' | 'onRefusal'>;
   /** Of its browser contexts. */
   proxies: ContextProxies;
   /** Settles when no process and no directory is left; never rejects. */
   exited: Promise<Exit>;
-  /** The limit that it was ended for, once its pipe is closed. */
+  /** The exceeded limit that ended it, once its pipe is closed. */
   exitReason(): string | undefined;
-  /** Lets it write its profile and end, for 2 s when not said. Settles with `exited`. */
+  /**
+   * Lets it write its profile and exit; kills it after `timeoutMs`, 2 s by default. Settles with
+   * `exited`.
+   */
   close(timeoutMs?: number): Promise<void>;
-  /** Ends it at once. */
+  /** Kills it. */
   kill(): void;
 };
 
-/** What is said of a Chrome that ended and was not asked to. */
+/** The message for a Chrome that ended unexpectedly. */
 export function lossReason(chrome: Pick<Chrome, 'exitReason'>): string {
   const why = chrome.exitReason();
   return why === undefined ? 'the browser was lost' : `the browser was lost: ${why}`;
 }
 
-/** Throws when Chrome does not come up; nothing is left of it then. */
+/** Throws when Chrome does not start; nothing is left of it then. */
 export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
   const { runDir, egress, profileDir } = options;
   const id = randomUUID();
@@ -115,7 +118,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     ? Promise.resolve(local)
     : receiveListener(child, egress.handle);
   const exited = jailed.exited.then(async (exit) => {
-    // one that came after the end, or beside a Chrome that did not, would stay open for ever
+    // a listener that arrived after the end, or for a Chrome that failed, would stay open forever
     await listener.then(
       (server) => server.close(),
       () => undefined,
@@ -130,7 +133,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     const died = jailed.exited.then(({ code, signal }) => {
       throw new Error(why() ?? `it ended (${signal ?? code})`);
     });
-    died.catch(() => undefined); // heard below while it matters
+    died.catch(() => undefined); // handled below while the start is pending
     await Promise.race([Promise.all([listener, ready(pipe, paths)]), died]);
     if (place.extension) await extensionLoaded(pipe, place.extension);
   } catch (error) {
@@ -141,7 +144,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     throw new Error(`Chrome did not start: ${String(error)}; it said: ${said}`, { cause: error });
   }
   const stopWatching = watchHeart(pipe, () => {
-    log.error({ chrome: id }, 'Chrome hangs: killed');
+    log.error({ chrome: id }, 'a Chrome does not respond and was killed');
     jailed.kill();
   });
   let isClosing = false;
@@ -173,8 +176,8 @@ async function launchIn(place: Place): Promise<Chrome> {
 }
 
 /**
- * Ready is: it answers, and its default page is there. Said all at once, before it can hear: it
- * takes commands in order, so whatever comes later finds that page.
+ * Ready means: it responds, and its default page exists. The commands are sent at once, before
+ * Chrome reads: it executes them in order, so later ones find that page.
  */
 async function ready(pipe: Pipe, { downloads }: Paths): Promise<void> {
   const behavior = { behavior: 'allowAndName', downloadPath: downloads, eventsEnabled: true };
@@ -185,7 +188,7 @@ async function ready(pipe: Pipe, { downloads }: Paths): Promise<void> {
 }
 
 async function end(pipe: Pipe, jailed: Jailed, timeoutMs: number): Promise<void> {
-  // its answer may be lost with the pipe; the exit is what counts
+  // the response may be lost with the pipe; the exit counts
   pipe.call('Browser.close').catch(() => undefined);
   const timer = setTimeout(jailed.kill, timeoutMs);
   await jailed.exited;

@@ -1,18 +1,18 @@
 /** Opens one page in a session's first tab, as a client of the session. For `tabern try`. */
 import CDP from 'chrome-remote-interface';
 
-/** Ours: a page of a slow site. */
+/** Ours: for a page of a slow site. */
 const LOAD_MS = 60_000;
 
 export type Visit = {
   title: string;
-  /** Where it led to, after redirects. */
+  /** The final address, after redirects. */
   url: string;
-  /** Leaves the session. */
+  /** Disconnects from the session. */
   close(): Promise<void>;
 };
 
-/** Throws with Chrome's own words when the page cannot be opened. */
+/** Throws with Chrome's error when the page cannot be opened. */
 export async function visit(connectUrl: string, url: string): Promise<Visit> {
   const client = await CDP({ target: connectUrl, local: true });
   try {

@@ -1,15 +1,18 @@
 /**
- * The service as the commands see it: JSON over HTTP with the key in a header. No redirect is
- * followed, since the key would go with it. An error is printed as the service says it; the key is
- * never printed.
+ * The client of the commands: JSON over HTTP with the key in a header. Redirects are not followed,
+ * since the key would be sent along. Errors are printed as the service words them; the key is never
+ * printed.
  */
 import { CliError } from './config.ts';
 
-/** Of one request, its answer included. Ours: an upload of 25 MB on a slow line. */
+/** Of one request, including its response. Ours: an upload of 25 MB on a slow line. */
 const REQUEST_TIMEOUT_MS = 120_000;
-/** While polling: this many failures in a row are bridged, as when the service restarts. Ours. */
+/**
+ * While polling: this many consecutive failures are tolerated, as during a restart of the service.
+ * Ours.
+ */
 const POLL_FAILURES_MAX = 10;
-/** A service that restarts is asked less often: ten failures are twelve seconds. Ours. */
+/** The delay grows during a restart: ten failures take twelve seconds. Ours. */
 const POLLS_AFTER_FAILURE = 4;
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -18,17 +21,17 @@ export type LogLine = { message: string; timestamp: number; level?: string };
 
 export type Api = {
   get(path: string, signal?: AbortSignal): Promise<Json>;
-  /** An object goes as JSON, a form as multipart. */
+  /** An object is sent as JSON, a form as multipart. */
   post(path: string, body: Json | FormData): Promise<Json>;
   /** Without a body. */
   put(path: string): Promise<Json>;
-  /** DELETE, which answers nothing. */
+  /** DELETE, which has no response body. */
   remove(path: string): Promise<void>;
-  /** Asks every pollMs until `isOver`, bridging short absences of the service. */
+  /** Polls every pollMs until `isOver`, tolerating short outages of the service. */
   poll(path: string, isOver: (answer: Json) => Promise<boolean> | boolean): Promise<Json>;
 };
 
-/** An answer that is not 2xx; its message is the service's. */
+/** A response that is not 2xx; the message is the service's. */
 export class ApiError extends CliError {
   readonly statusCode: number;
 
@@ -86,8 +89,8 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
 }
 
 /**
- * A request to a signed URL that the service gave out: without the key, which the URL stands in
- * for, and which another host must not see.
+ * A request to a signed URL of the service: without the key, which the URL replaces and another
+ * host must not receive.
  */
 export async function transfer(url: string, init: RequestInit): Promise<Response> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
@@ -95,23 +98,26 @@ export async function transfer(url: string, init: RequestInit): Promise<Response
   }
   const { origin, pathname, search } = new URL(url);
   const answer = await reach(origin, pathname + search, { ...init, redirect: 'manual' });
-  if (!answer.ok) await read(answer); // throws what the service says
+  if (!answer.ok) await read(answer); // throws the service's error
   return answer;
 }
 
-/** A log's lines, checked. */
+/** A log's lines, validated. */
 export function logLines(answer: Json): LogLine[] {
   const logs = answer['logs'];
   return Array.isArray(logs) ? (logs as LogLine[]) : [];
 }
 
-/** 12:53:37.151 warn the message. A page's text may be in it: nothing in it steers the terminal. */
+/**
+ * 12:53:37.151 warn the message. Text of a page may be in it: control characters for the terminal
+ * are removed.
+ */
 export function logText({ message, timestamp, level }: LogLine): string {
   const time = new Date(timestamp).toISOString().slice(11, 23);
   return `${time} ${level ?? 'log'} ${plain(message)}`;
 }
 
-/** The text without control characters, tabs excepted. */
+/** The text without control characters, except tabs. */
 export function plain(text: unknown): string {
   return String(text).replace(/[^\P{Cc}\t]/gu, '\u{fffd}');
 }
@@ -120,7 +126,7 @@ async function reach(baseUrl: string, path: string, init: RequestInit): Promise<
   try {
     return await fetch(baseUrl + path, init);
   } catch (error) {
-    // fetch says only "fetch failed"; why is in its cause.
+    // fetch reports only "fetch failed"; the reason is in its cause.
     const { cause, name } = error as Error & { cause?: { code?: string } };
     const why = name === 'TimeoutError' ? 'no answer in time' : (cause?.code ?? 'no connection');
     throw new ApiError(0, `cannot reach ${baseUrl} (${why}); is the service running?`);
@@ -157,7 +163,7 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-/** What a restart of the service looks like from outside. */
+/** Errors that a client sees while the service restarts. */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.statusCode === 0 || error.statusCode === 429 || error.statusCode >= 500;

@@ -1,8 +1,8 @@
-/** `tabern cancel <invocation>`: ends an invocation that waits or runs. */
+/** `tabern cancel <invocation>`: cancels an invocation that is pending or running. */
 import { openApi, plain } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
 
-/** Exit code 0 when it has ended, or will soon: whoever waits for it learns how. */
+/** Exit code 0 when it has ended or is about to; a waiting caller gets the outcome. */
 export function run(argument: string, options: Options): Promise<number> {
   return runCli(options, (cli) => cancel(argument, options, cli));
 }

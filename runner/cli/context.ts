@@ -1,8 +1,8 @@
 /**
- * `tabern context upload <context-id> <directory>` and `tabern context download`: moves what a
- * context holds. An upload is packed and encrypted here, for the context's public key; nothing
- * unencrypted leaves this machine or is written to its disk. A download stays encrypted: the
- * private key never leaves the service. Its file is a backup, which upload takes as it is.
+ * `tabern context upload <context-id> <directory>` and `tabern context download`: transfers the
+ * content of a context. An upload is packed and encrypted here with the context's public key; no
+ * plaintext leaves this machine or is written to its disk. A download stays encrypted: the private
+ * key never leaves the service. The downloaded file is a backup that upload accepts.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { lstat, mkdir, rm, stat } from 'node:fs/promises';
@@ -16,20 +16,20 @@ import { makeTempDir, sweepTemp } from '../machine/stale-runs.ts';
 import { openApi, transfer } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 
-/** The service ends a transfer after half an hour; then it looks at an upload. */
+/** The service ends a transfer after half an hour, and then checks an upload. */
 const TRANSFER_TIMEOUT_MS = 2_000_000;
-/** A line of progress for so much of it, and at least for so many bytes. Ours. */
+/** Progress is printed at this fraction, and after at least this many bytes. Ours. */
 const PROGRESS_SHARE = 0.1;
 const PROGRESS_MIN_BYTES = 8 << 20;
 
 type Words = readonly [id: string, directory: string];
 
-/** Exit code 0 when the context holds the directory. */
+/** Exit code 0 when the context has the content of the directory. */
 export function upload(words: Words, options: Options): Promise<number> {
   return runCli(options, (cli) => uploadContext(words, options, cli));
 }
 
-/** Exit code 0 when the file is there, whole. */
+/** Exit code 0 when the file is complete. */
 export function download(words: Words, options: Options): Promise<number> {
   return runCli(options, (cli) => downloadContext(words, options, cli));
 }
@@ -45,7 +45,7 @@ export async function uploadContext(
   const { publicKey, uploadUrl } = await openApi(cli).put(`/v1/contexts/${encoded(id)}`);
   if (found.isFile()) await send(path, String(uploadUrl), cli);
   else {
-    // Only what is encrypted is ever written there.
+    // Only encrypted bytes are written there.
     await sweepTemp();
     const aside = await makeTempDir('context');
     try {
@@ -104,7 +104,7 @@ async function seal(directory: string, publicKey: string, file: string): Promise
   }
 }
 
-/** Chrome's lock, or what a crash left of it: who packs cannot tell. */
+/** Chrome's lock, or the remains of a crash: packing cannot distinguish them. */
 async function isLocked(directory: string): Promise<boolean> {
   return (await lstat(join(directory, 'SingletonLock')).catch(() => undefined)) !== undefined;
 }
@@ -119,7 +119,7 @@ async function send(file: string, url: string, cli: Cli): Promise<void> {
   await answer.arrayBuffer();
 }
 
-/** Passes bytes on, and says how many there were. */
+/** Forwards bytes and counts them. */
 function progress(verb: string, size: number | undefined, { say }: Cli) {
   const step = Math.max(PROGRESS_MIN_BYTES, (size ?? 0) * PROGRESS_SHARE);
   return async function* (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -140,7 +140,7 @@ function mib(bytes: number): string {
   return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 }
 
-/** A context id goes into paths, here and there. */
+/** A context id is used in paths, locally and in URLs. */
 function encoded(id: string): string {
   return encodeURIComponent(id).replace(/^\.+$/, '_');
 }

@@ -7,7 +7,7 @@ const ALWAYS = [
   ...['.env*', '*.log', '.npmrc'],
 ];
 
-/** Takes paths relative to the project, with '/' as separator. */
+/** Accepts paths relative to the project, with '/' as separator. */
 export function ignored(gitignore: string): (path: string, isFolder: boolean) => boolean {
   const always = ignore().add(ALWAYS);
   const own = ignore().add(gitignore);

@@ -1,6 +1,6 @@
 /**
- * `tabern init [directory]`: a small project whose function publishes as it stands. Writes nothing
- * over what is there.
+ * `tabern init [directory]`: creates a small project with a function that can be published
+ * unchanged. Overwrites nothing.
  */
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { CliError, runHere, type Terminal } from './config.ts';
 
 /** The version that the service is tested with. */
 const PLAYWRIGHT = '1.65.1';
-/** What the service supplies as "tabern", for editors: runner/sdk's types, as one declaration. */
+/** The types of "tabern" for editors: runner/sdk's types, as one declaration. */
 const TYPES = new URL('./tabern.d.ts.txt', import.meta.url);
 
 const ENTRY = `import { chromium } from 'playwright-core';
@@ -27,7 +27,7 @@ defineFn('title', async (ctx, params: { url?: string }) => {
 });
 `;
 
-/** With dom: what is sent to a page by page.evaluate is checked, too. */
+/** With dom: code for page.evaluate is type-checked too. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2023',
@@ -52,7 +52,7 @@ A function that runs beside a browser, in [tabern](https://www.npmjs.com/package
 \`tabern.d.ts\` tells your editor what the service supplies as \`tabern\`: nothing is installed.
 `;
 
-/** Exit code 0 when the project is there. */
+/** Exit code 0 when the project was created. */
 export function run(argument: string): Promise<number> {
   return runHere((terminal) => init(argument, terminal));
 }
@@ -91,7 +91,7 @@ async function filesOf(name: string): Promise<Record<string, string>> {
   };
 }
 
-/** As npm wants names: lower case, without what a URL would escape. */
+/** A valid npm name: lower case, without characters that a URL would escape. */
 function packageName(name: string): string {
   const usable = name
     .toLowerCase()

@@ -8,7 +8,10 @@ import { type Cli, CliError, type Options, runCli } from './config.ts';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Source: proto/spec/rest.md 2. */
 const PAGE = 100;
-/** In seconds: the answer comes with the end, or by then. Ours: below what proxies cut. */
+/**
+ * In seconds: the response arrives at the end, or after this time. Ours: below the usual limits of
+ * proxies.
+ */
 const WAIT_S = 20;
 
 /** Exit code 0 when the invocation COMPLETED. */

@@ -1,6 +1,6 @@
 /**
- * `tabern logs <id>`: the log of an invocation, or of a build with --build. With --follow what
- * comes is printed as it comes, until the end of what prints it.
+ * `tabern logs <id>`: the log of an invocation, or of a build with --build. With --follow new lines
+ * are printed until the invocation or build ends.
  */
 import { type Api, type LogLine, logLines, logText, openApi } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
@@ -25,7 +25,7 @@ export async function logs(argument: string, options: Options, cli: Cli): Promis
   return 0;
 }
 
-/** A line of JSON each, or of text. What is told after its end was there before it. */
+/** A JSON or text line each. The last read follows the end, so no line is missed. */
 async function follow(api: Api, path: string, print: (line: LogLine) => void): Promise<void> {
   let printed = 0;
   await api.poll(path, async ({ status }) => {

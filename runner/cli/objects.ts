@@ -1,6 +1,6 @@
 /**
- * `tabern sessions`, `contexts` and `webhooks`: what a project has, over the same interface that
- * programs use. An answer is printed as the service gave it with --json, else for people.
+ * `tabern sessions`, `contexts` and `webhooks`: a project's objects, over the public interface.
+ * With --json the response is printed unchanged, otherwise formatted for people.
  */
 
 import { ConfigError } from '../../proto/common/env.ts';
@@ -8,13 +8,13 @@ import { columns } from '../../proto/common/text-table.ts';
 import { type Api, type Json, openApi } from './api.ts';
 import { type Cli, type Options, runCli } from './config.ts';
 
-/** Rows of a list. Ours: who wants more asks the service itself. */
+/** Rows of a list. Ours: for more, use the API. */
 const ROWS_MAX = 10_000;
 /** Source: the lists' own limit. */
 const PAGE = 100;
 
 type Asked = { api: Api; words: readonly string[]; options: Options };
-/** What the service answered, and how people read it. */
+/** The service's response, and its text for people. */
 type Answered = { json: unknown; text: string };
 type Act = (asked: Asked) => Promise<Answered>;
 
@@ -102,7 +102,7 @@ const ACTIONS = {
 
 export type Action = keyof typeof ACTIONS;
 
-/** Exit code 0 when the service did it. */
+/** Exit code 0 when the request succeeded. */
 export function run(action: Action, words: readonly string[], options: Options): Promise<number> {
   return runCli(options, (cli) => act(action, { words, options, cli }));
 }

@@ -12,7 +12,7 @@ import { type Cli, CliError, type Options, runCli } from './config.ts';
 const OWN_PAGE = `data:text/html,${encodeURIComponent(
   '<title>tabern works</title><h1>tabern works</h1><p>This page is in a browser of your own.',
 )}`;
-/** In seconds: of a session that is forgotten. Ours. */
+/** In seconds: for a forgotten session. Ours. */
 const TIMEOUT_S = 900;
 
 export function run(url: string | undefined, options: Options): Promise<number> {

@@ -1,7 +1,7 @@
 /**
- * Checks once, at the runner's start, that a Chrome does what sessions need: through a relay on
- * loopback, as a client of a session does, a page is opened, computes something and shows a line of
- * text in a picture. A Chrome without a font dies of the first text.
+ * Self-test at the runner's start: Chrome must do what sessions need. Through a relay on loopback,
+ * as a session's client, it opens a page, evaluates an expression and takes a screenshot of a line
+ * of text. A Chrome without a font crashes at the first text.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -13,12 +13,12 @@ import type { Chrome } from '../browser/launch.ts';
 import { openRelay } from '../sessions/relay/relay.ts';
 
 const PAGE = 'data:text/html,<title>tabern</title><body bgcolor=white><h1>A line of text</h1>';
-/** The page is committed when the navigation is answered, its title read a moment later. */
+/** The page is committed when the navigation is answered, its title is read a moment later. */
 const EXPRESSION = `new Promise((done) => {
   const look = () => document.title ? done(document.title + innerWidth) : setTimeout(look, 5);
   look();
 })`;
-/** How many points of a picture are dark. In the page, which has a decoder. */
+/** Counts the dark pixels of a screenshot. Runs in the page, which has a decoder. */
 const darkPoints = (png: string): string => `(async () => {
   const picture = new Image();
   picture.src = 'data:image/png;base64,${png}';
@@ -28,18 +28,15 @@ const darkPoints = (png: string): string => `(async () => {
   const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
   return data.filter((value, at) => at % 4 === 0 && value < 128).length;
 })()`;
-/** The line has some 900; a frame or a cursor would have fewer. Ours. */
+/** The line has about 900; a frame or a cursor would have fewer. Ours. */
 const DARK_MIN = 100;
-/** Ours: a busy machine draws a page's first frame late, and has no picture of it until then. */
+/** Ours: a busy machine draws a page's first frame late, and no screenshot exists before. */
 const DRAWN_MS = 10_000;
 const AGAIN_MS = 50;
-/** Ours: the whole takes half a second; a page that has crashed answers nothing. */
+/** Ours: the whole test takes half a second; a crashed page does not respond. */
 const PROBE_MS = 60_000;
 
-/**
- * Its product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when it does not answer
- * as it should.
- */
+/** Product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when a check fails. */
 export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
   const relay = openRelay(chrome, { log });
   const path = `/${randomUUID()}`; // loopback is open to every user of the machine
@@ -84,7 +81,7 @@ async function lookAt(client: CDP.Client, signal: AbortSignal): Promise<string> 
   }
 }
 
-/** What is wrong with a picture of the page; undefined when it shows the line of text. */
+/** The defect of a screenshot; undefined when it shows the line of text. */
 async function drawingProblem(client: CDP.Client, sessionId: string): Promise<string | undefined> {
   let picture: { data: string };
   try {
@@ -96,7 +93,7 @@ async function drawingProblem(client: CDP.Client, sessionId: string): Promise<st
   return dark >= DARK_MIN ? undefined : 'draws no text: are there fonts?';
 }
 
-/** A client is not told that its browser or page has ended. */
+/** Clients get no event when their browser or page has ended. */
 async function withinLimit<T>(
   act: (signal: AbortSignal) => Promise<T>,
   client: CDP.Client,

@@ -1,7 +1,7 @@
 /**
- * The directory of what can be made again: bundles, kept installs, extensions, the Chrome of the
- * npm package. Nothing of it is synced, so a loss of power may leave files of 0 bytes; a process
- * that dies does not. So it is removed when the machine has booted since it was written.
+ * The directory of reproducible files: bundles, kept installs, extensions, the Chrome of the npm
+ * package. They are not synced, so a power loss may leave files of 0 bytes; the death of a process
+ * does not. So the directory is emptied when the machine has booted since it was written.
  */
 import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { removeTree } from '../common/remove.ts';
 const MARK = 'boot';
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** What the kernel calls its boot; undefined where it does not say. */
+/** The kernel's boot id; undefined where it has none. */
 export function bootId(): string | undefined {
   try {
     return readFileSync(BOOT_ID, 'utf8').trim() || undefined;
@@ -21,7 +21,7 @@ export function bootId(): string | undefined {
   }
 }
 
-/** Makes it; empties it first when it is not of this boot. */
+/** Creates it; empties it first when it is of an earlier boot. */
 export async function openCacheDir(
   dir: string,
   { log, boot }: { log: Log; boot: string | undefined },
@@ -34,7 +34,7 @@ export async function openCacheDir(
   for (const name of names) await removeTree(join(dir, name));
   if (names.length > 0) log.info({ names }, 'removed the cache of before the machine booted');
   if (boot === undefined) await rm(mark, { force: true });
-  else await writeFile(mark, `${boot}\n`); // last: an end before it empties the cache once more
+  else await writeFile(mark, `${boot}\n`); // last: a crash before this empties the cache once more
 }
 
 function orMissing(error: NodeJS.ErrnoException): undefined {

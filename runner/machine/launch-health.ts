@@ -1,7 +1,7 @@
 /**
- * Starts of Chrome, watched: whether the newest one worked, which core is told with each renewal
- * and GET /readyz shows, and figures for metrics. While starts fail, one is tried every 30 s, so
- * that a machine to which nobody sends work any more is seen to be well again.
+ * Monitors starts of Chrome: whether the newest one worked, which is reported to core with each
+ * renewal and shown by GET /readyz, and metrics. While starts fail, one is tried every 30 s, so
+ * that a machine that gets no work any more is noticed to be healthy again.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { type Family, type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
@@ -27,7 +27,7 @@ type Launch = (options: TakeOptions) => Promise<Chrome>;
 
 export type Launches = Disposable & {
   launch: Launch;
-  /** Whether the newest plain start failed: one with a profile may fail by the profile. */
+  /** Whether the newest plain start failed: one with a profile may fail because of the profile. */
   readonly isFailing: boolean;
 };
 

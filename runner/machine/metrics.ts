@@ -1,6 +1,6 @@
 /**
  * The runner's metrics: off unless TABERN_METRICS_LISTEN is set. Under `tabern serve` the parent
- * asks for them and shows them with its own; a runner that stands alone shows them there itself.
+ * requests them and serves them with its own; a stand-alone runner serves them itself.
  */
 import type { Place } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';

@@ -1,4 +1,4 @@
-/** The id of a runner: one per data directory, the same over restarts. */
+/** The id of a runner: one per data directory, stable over restarts. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,9 @@ import type { Log } from '../../proto/common/log.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A file that holds no UUID is replaced: core knows the old id's work as lost within a lease. */
+/**
+ * A file without a valid UUID is replaced: core treats the old id's work as lost within a lease.
+ */
 export function runnerId(dataDir: string, log: Log): string {
   const path = join(dataDir, 'keys', 'runner.id');
   const found = read(path);

@@ -1,7 +1,7 @@
 /**
- * Cleans up after runners that died. Everything a runner makes that must not outlive it is in
- * run/<pid>-<start time>; the start time tells the runner from another process that got its pid.
- * Used before a runner starts its own work.
+ * Cleans up after runners that died. All files of a runner that must not outlive it are in
+ * run/<pid>-<start time>; the start time distinguishes the runner from another process with a
+ * reused pid. Runs before a runner starts its own work.
  */
 import { lstat, mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { getuid } from 'node:process';
 import { removeTree } from '../common/remove.ts';
 
-/** Of makeTempDir; a name without a start time is of a system without /proc. */
+/** Of makeTempDir; names without a start time come from a system without /proc. */
 const TEMP = /^tabern-[a-z]+-(\d+-\d+)-\w{6}$/;
 
-/** Makes this process's own directory and gives its path. */
+/** Creates this process's own directory and returns its path. */
 export async function makeRunDir(runRoot: string): Promise<string> {
   const dir = join(runRoot, `${process.pid}-${await startTime(process.pid)}`);
   await mkdir(dir, { recursive: true, mode: 0o700 });
@@ -20,8 +20,8 @@ export async function makeRunDir(runRoot: string): Promise<string> {
 }
 
 /**
- * Removes the directories of runners that are gone, after ending every process whose command line
- * names one: bwrap's does, and a jail ends with its bwrap. Gives the paths that it removed.
+ * Removes the directories of dead runners, after killing every process whose command line names
+ * one: bwrap's does, and a jail ends with its bwrap. Returns the removed paths.
  */
 export async function sweepRuns(runRoot: string): Promise<string[]> {
   const names = await readdir(runRoot).catch((error: NodeJS.ErrnoException) => {
@@ -38,12 +38,12 @@ export async function sweepRuns(runRoot: string): Promise<string[]> {
   return gone;
 }
 
-/** Makes a directory for a short work of this process, beside others' in `TMPDIR`. */
+/** Creates a directory for short work of this process, in `TMPDIR`. */
 export async function makeTempDir(what: string, root = tmpdir()): Promise<string> {
   return mkdtemp(join(root, `tabern-${what}-${process.pid}-${await startTime(process.pid)}-`));
 }
 
-/** Removes those of this user whose process was killed. Gives the paths that it removed. */
+/** Removes those of this user whose process was killed. Returns the removed paths. */
 export async function sweepTemp(root = tmpdir()): Promise<string[]> {
   const gone: string[] = [];
   for (const name of await readdir(root)) {
@@ -58,14 +58,15 @@ export async function sweepTemp(root = tmpdir()): Promise<string[]> {
   return gone;
 }
 
-/** Whether the runner of this directory name still runs. */
+/** Whether the runner of this directory name is still running. */
 export async function isAlive(name: string): Promise<boolean> {
   const [pid, started] = name.split('-');
   return (await startTime(Number(pid))) === started;
 }
 
 /**
- * In clock ticks since boot: field 22 of /proc/<pid>/stat, after the name, which may hold anything.
+ * In clock ticks since boot: field 22 of /proc/<pid>/stat, after the name, which may contain
+ * anything.
  */
 async function startTime(pid: number): Promise<string | undefined> {
   const stat = await readOrNothing(`/proc/${pid}/stat`);
@@ -84,7 +85,7 @@ async function killNaming(dirs: readonly string[]): Promise<void> {
   }
 }
 
-/** A process may be gone, or be another user's, before it is looked at. */
+/** A process may be gone, or belong to another user, before it is read. */
 async function readOrNothing(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }

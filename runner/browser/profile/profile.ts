@@ -1,7 +1,7 @@
 /**
- * A user-data directory on its way into the stored form of a context and out of it. What a browser
- * can make again, and what a crash left behind, stays out both ways: a profile that was locked or
- * dirty starts cleanly, whoever packed it. `Last Version` stays: by it a newer Chrome migrates.
+ * Packs and unpacks a user-data directory in the stored form of a context. Caches and remains of a
+ * crash are excluded both ways: a profile that was locked or dirty starts cleanly, whatever packed
+ * it. `Last Version` is kept: a newer Chrome migrates by it.
  */
 import { writeFile } from 'node:fs';
 import { chmod, mkdir, open, rm } from 'node:fs/promises';
@@ -12,8 +12,8 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 import { packDirectory } from './tar-writer.ts';
 
 /**
- * Names of files and directories, anywhere. Of a profile of 64 MB, caches are 56. An exclude list,
- * so that new stores of Chrome survive.
+ * Names of files and directories at any depth. Of a profile of 64 MB, caches are 56. An exclude
+ * list, so that new stores of Chrome are kept.
  */
 const LEFT_OUT = new Set([
   'Cache',
@@ -34,10 +34,10 @@ const LEFT_OUT = new Set([
   'LOCK',
   'LOG',
   'LOG.old',
-  'Local State.bad', // put aside by headless-shell
-  'NativeMessagingHosts', // names programs that an extension may start
-  'External Extensions', // names extensions that Chrome installs by itself
-  'lockfile', // what Chrome on Windows locks a profile by
+  'Local State.bad', // renamed by headless-shell
+  'NativeMessagingHosts', // lists programs that an extension may start
+  'External Extensions', // lists extensions that Chrome installs by itself
+  'lockfile', // Chrome's lock on Windows
 ]);
 /** Temporary files, locks of a live or killed Chrome, files of zeros for metrics. */
 const LEFT_OUT_LIKE = [
@@ -53,7 +53,9 @@ const SMALL_MAX_BYTES = 256 << 10;
 const WRITES_MAX = 16;
 const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
 
-/** A tar of the directory, which nobody must be writing. Throws BODY_TOO_LARGE past the limits. */
+/**
+ * A tar of the directory, which must not change meanwhile. Throws BODY_TOO_LARGE above the limits.
+ */
 export function packProfile(dir: string): AsyncIterable<Buffer> {
   let entries = 0;
   return packDirectory(dir, (path) => {
@@ -66,7 +68,7 @@ export function packProfile(dir: string): AsyncIterable<Buffer> {
 
 /**
  * Writes the profile of a sealed file into a new directory, 0700 and 0600. Throws ARCHIVE_INVALID;
- * no directory is left of what failed.
+ * after a failure no directory is left.
  */
 export async function unpackProfile(
   sealed: { path: string; keys: Uint8Array },
@@ -99,11 +101,11 @@ export async function unpackProfile(
       const write = writeSmall(join(dir, path), parts);
       const settled = write.finally(() => writes.delete(settled));
       writes.add(settled);
-      settled.catch(() => {}); // heard below
+      settled.catch(() => {}); // handled below
       if (writes.size >= WRITES_MAX) await Promise.race(writes);
     }
     await Promise.all(writes);
-    await chmod(dir, 0o700); // whatever the umask took
+    await chmod(dir, 0o700); // independent of the umask
   } catch (error) {
     await Promise.allSettled(writes);
     await rm(dir, RM);
@@ -111,7 +113,7 @@ export async function unpackProfile(
   }
 }
 
-/** By the callback's way, which takes a third of the time of the promise's. */
+/** The callback API takes a third of the time of the promise API. */
 function writeSmall(path: string, parts: readonly Buffer[]): Promise<void> {
   const [only] = parts;
   const bytes = parts.length === 1 && only ? only : Buffer.concat(parts);
@@ -123,17 +125,17 @@ function writeSmall(path: string, parts: readonly Buffer[]): Promise<void> {
 }
 
 async function writeLarge(path: string, body: AsyncIterable<Buffer>): Promise<void> {
-  await using file = await open(path, 'wx', 0o600); // whose end waits for what is being written
+  await using file = await open(path, 'wx', 0o600); // closing it waits for pending writes
   let writing = Promise.resolve();
   for await (const part of body) {
     await writing;
     writing = file.writeFile(part); // while the next part is decrypted
-    writing.catch(() => {}); // heard at the next, or below
+    writing.catch(() => {}); // handled at the next part, or below
   }
   await writing;
 }
 
-/** Whether any name of the path is one of those. */
+/** Whether any component of the path is excluded. */
 function isLeftOut(path: string): boolean {
   return path
     .split('/')

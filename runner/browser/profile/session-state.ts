@@ -1,11 +1,11 @@
 /**
- * What a browser forgets when it ends and a context keeps nevertheless: session cookies, and the
- * sessionStorage of its open pages. It travels as tabern-session.json in the user-data directory.
+ * The state that a browser drops when it ends and a context keeps: session cookies, and the
+ * sessionStorage of open pages. It is stored as tabern-session.json in the user-data directory.
  *
- * sessionStorage is of one tab: of each origin the first page's is kept, and the first page of the
- * next session gets it, before any client does. Chrome sets it for a document of that origin only,
- * so the page visits an empty document per origin, which no network is asked for; what stands in
- * the page's history but is not open is read in the same way.
+ * sessionStorage belongs to one tab: for each origin the first page's is kept, and the first page
+ * of the next session gets it, before any client connects. Chrome sets it for a document of that
+ * origin only, so the page visits an empty document per origin without any network request; origins
+ * in the page's history that are not open are read in the same way.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,14 +13,14 @@ import type { Pipe } from '../cdp/pipe.ts';
 import { type Attached, attach, type CallOptions } from '../cdp/target-session.ts';
 
 const FILE = 'tabern-session.json';
-/** In bytes of the file. Ours: Chrome gives an origin 10 MiB, and few use 10 KiB. */
+/** In bytes of the file. Ours: Chrome allows an origin 10 MiB, and few use 10 KiB. */
 const FILE_MAX_BYTES = 16 << 20;
-/** Ours: a visit takes some 10 ms. */
+/** Ours: a visit takes about 10 ms. */
 const ORIGINS_MAX = 50;
 const PAGES_MAX = 20;
-/** For an answer at a start. Ours: the machine may be busy, and a login hangs on it. */
+/** For responses at a start. Ours: the machine may be busy, and a login depends on it. */
 const PATIENT = { timeoutMs: 10_000 };
-/** Of all pages together, and one call more. Ours: a page that hangs takes 2 s of it. */
+/** For all pages together, plus one call. Ours: a page that hangs uses 2 s of it. */
 const PAGES_TIMEOUT_MS = 5_000;
 const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
 
@@ -28,7 +28,9 @@ type Cookie = { name: string; value: string; domain: string; path: string };
 type Items = [key: string, value: string][];
 export type SessionState = { cookies: Cookie[]; storage: Record<string, Items> };
 
-/** Reads it from a Chrome that is about to be closed. Leaves out a page that does not answer. */
+/**
+ * Reads the state of a Chrome that is about to be closed. Pages that do not respond are left out.
+ */
 export async function readState(pipe: Pipe): Promise<SessionState> {
   const { cookies } = (await pipe.call('Storage.getCookies')) as { cookies: Kept[] };
   const storage: Record<string, Items> = {};
@@ -39,13 +41,13 @@ export async function readState(pipe: Pipe): Promise<SessionState> {
       await using page = await attach(pipe, targetId);
       await readPage(page, storage, deadline);
     } catch {
-      // it closed meanwhile, or hangs: the other pages and the profile are worth keeping
+      // it closed meanwhile, or hangs: the other pages and the profile are worth saving
     }
   }
   return { cookies: cookies.filter(({ session }) => session).map(settable), storage };
 }
 
-/** Gives it to a Chrome that no client has yet. Answers with what could not be given. */
+/** Restores the state in a Chrome without clients. Returns what could not be restored. */
 export async function restoreState(pipe: Pipe, state: SessionState): Promise<string[]> {
   const problems: string[] = [];
   const cookies = await setCookies(pipe, state.cookies);
@@ -79,7 +81,7 @@ export async function writeState(dir: string, state: SessionState): Promise<void
   await writeFile(join(dir, FILE), JSON.stringify(state), { mode: 0o600 });
 }
 
-/** Takes it out of the directory. Undefined when there is none, or none of ours. */
+/** Reads and removes the file. Undefined when it is missing or invalid. */
 export async function takeState(dir: string): Promise<SessionState | undefined> {
   const path = join(dir, FILE);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -95,7 +97,7 @@ export async function takeState(dir: string): Promise<SessionState | undefined> 
       storage: Object.fromEntries(Object.entries(storage ?? {}).filter(isKept)),
     };
   } catch {
-    return undefined; // a client's archive may hold anything under that name
+    return undefined; // a client's archive may contain anything under that name
   }
 }
 
@@ -113,13 +115,13 @@ function isObject(value: unknown): boolean {
 
 type Kept = Cookie & { session: boolean } & Record<string, unknown>;
 
-/** What Storage.setCookies takes of what Storage.getCookies gives. */
+/** The members that Storage.setCookies accepts of what Storage.getCookies returns. */
 function settable(cookie: Kept): Cookie {
   const { size: _, session: __, expires: ___, ...rest } = cookie;
   return rest;
 }
 
-/** One that Chrome refuses must not cost the others. Gives how many it refused. */
+/** A refused cookie must not affect the others. Returns how many were refused. */
 async function setCookies(pipe: Pipe, cookies: readonly Cookie[]): Promise<number> {
   if (cookies.length === 0) return 0;
   const all = await pipe.call('Storage.setCookies', { cookies }).catch(() => undefined);
@@ -137,7 +139,7 @@ async function setCookies(pipe: Pipe, cookies: readonly Cookie[]): Promise<numbe
 
 type Target = { targetId: string; type: string; browserContextId?: string };
 
-/** Of the profile: a client's own browser contexts are in memory, and meant to be. */
+/** Of the profile: a client's own browser contexts exist in memory only. */
 async function pagesOf(pipe: Pipe): Promise<string[]> {
   const [{ targetInfos }, { browserContextIds }] = (await Promise.all([
     pipe.call('Target.getTargets'),
@@ -176,7 +178,7 @@ async function readPage(
   }
 }
 
-/** Lets the page visit origins without asking them: every document is an empty one of ours. */
+/** Lets the page visit origins without the network: every document is an empty one of ours. */
 async function openVisits(
   page: Attached,
   options: CallOptions = {},
@@ -188,10 +190,10 @@ async function openVisits(
       responseHeaders: [{ name: 'content-type', value: 'text/html' }],
       body: EMPTY_PAGE,
     };
-    // rejects when the page went on: then nobody waits for it
+    // Rejects when the page has navigated on and no request waits.
     page.call('Fetch.fulfillRequest', answer).catch(() => undefined);
   });
-  // a page that asks whether to leave would wait for an answer
+  // a page that asks whether to leave would wait for a response
   page.on('Page.javascriptDialogOpening', () => {
     page.call('Page.handleJavaScriptDialog', { accept: true }).catch(() => undefined);
   });
@@ -201,7 +203,7 @@ async function openVisits(
   await page.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, options);
   return {
     async to(url) {
-      // a call right after Page.navigate may still reach the process of the page before
+      // a call right after Page.navigate may still reach the process of the previous page
       const loaded = page.once('Page.loadEventFired', options);
       const going = page.call('Page.navigate', { url }, options);
       const [{ errorText }] = await Promise.all([going, loaded]);

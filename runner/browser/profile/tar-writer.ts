@@ -1,8 +1,8 @@
 /**
- * Writes a directory as a tar of files and directories, as a stream: small files are read several
- * at a time and ahead, large ones in parts. ustar, with a pax header for a path that does not fit.
- * The package `tar` takes twice the time for a profile of a thousand files, and writes two names of
- * one file as a link.
+ * Writes a directory as a tar stream of files and directories: small files are read ahead, several
+ * at a time, large ones in parts. ustar, with a pax header for a path that does not fit. The
+ * package `tar` takes twice the time for a profile of a thousand files, and writes two names of one
+ * file as a link.
  */
 import type { Dirent } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises';
@@ -20,8 +20,8 @@ type Found = { path: string; isDirectory: boolean };
 type Loaded = { path: string; isDirectory: boolean; size: number; bytes?: Buffer };
 
 /**
- * `isPacked` judges paths inside the directory; what is neither a file nor a directory stays out.
- * Nobody must be writing there: a file that shrinks meanwhile fails the stream.
+ * `isPacked` decides on paths inside the directory; only files and directories are packed. The
+ * directory must not change: a file that shrinks meanwhile fails the stream.
  */
 export async function* packDirectory(
   dir: string,
@@ -33,7 +33,7 @@ export async function* packDirectory(
     const { value } = await found.next();
     if (value === undefined) return;
     const loading = load(dir, value);
-    loading.catch(() => {}); // heard when its turn comes
+    loading.catch(() => {}); // handled when its turn comes
     ahead.push(loading);
   };
   for (let at = 0; at < AHEAD; at++) await next();
@@ -101,9 +101,9 @@ function ustar(name: string, { isDirectory, size }: Facts, type?: 'x'): Buffer {
   const header = Buffer.alloc(BLOCK_BYTES);
   header.write(name, 0, NAME_MAX_BYTES, 'latin1');
   header.write(isDirectory ? '0000700\0' : '0000600\0', 100, 'latin1');
-  header.write('0000000\x000000000\0', 108, 'latin1'); // nobody's
+  header.write('0000000\x000000000\0', 108, 'latin1'); // uid and gid 0
   header.write(`${size.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
-  header.write('00000000000\0        ', 136, 'latin1'); // of no time; the checksum's place
+  header.write('00000000000\0        ', 136, 'latin1'); // mtime 0; then the checksum's place
   header.write(type ?? (isDirectory ? '5' : '0'), 156, 'latin1');
   header.write('ustar\x0000', 257, 'latin1');
   let sum = 0;
