@@ -1,6 +1,6 @@
 /**
- * Browser extensions on this machine: a directory each, unpacked once, named by its zip's hash. The
- * rules of an upload hold here again: an extension may be older than a rule.
+ * Browser extensions on this machine: one directory each, unpacked once, named by its zip's hash.
+ * The rules of an upload are checked again: an extension may be older than a rule.
  */
 import { chmod, mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -33,7 +33,7 @@ export async function openExtensions(options: CacheOptions): Promise<Extensions>
       return dir;
     },
   });
-  /** By directory; undefined: it may be loaded. */
+  /** The directory that Chrome loads, or the reason why it must not. */
   const refusals = new Map<string, string | undefined>();
   return {
     async get(wanted, signal) {
@@ -56,7 +56,7 @@ async function refusalOf(dir: string): Promise<string | undefined> {
   }
 }
 
-/** Readable to Chrome, which has another uid where the runner is root. */
+/** Of at most 1 MiB: larger ones are refused at upload. */
 async function unpack(zip: string, dir: string): Promise<void> {
   const directory = async (path: string): Promise<void> => {
     await mkdir(path, { recursive: true });

@@ -1,4 +1,4 @@
-/** How requests and upgrades are refused: an HTTP answer with the body of each error of ours. */
+/** Refuses requests and upgrades: an HTTP response with the body of our errors. */
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
