@@ -7,7 +7,7 @@ import { Invocation } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { MESSAGE_MAX_BYTES } from '../../../proto/rpc/remote.ts';
 import { boot } from '../boot.ts';
 
-const test = suite('core/functions/listed');
+const test = suite('core/functions/invocation-view');
 const KIB = 1024;
 
 function row(id: string, params: string, results: string | null): InvocationRow {
