@@ -16,7 +16,7 @@ import { type BlobCache, type CacheOptions, openBlobCache } from '../common/blob
 const DOWNLOAD_TIMEOUT_MS = 120_000;
 
 export type Extensions = {
-  /** The directory that Chrome loads, or why it must not. */
+  /** The directory that Chrome loads, or the reason why it must not. */
   get(...wanted: Parameters<BlobCache['get']>): Promise<{ dir: string } | { refused: string }>;
 };
 
@@ -33,7 +33,7 @@ export async function openExtensions(options: CacheOptions): Promise<Extensions>
       return dir;
     },
   });
-  /** The directory that Chrome loads, or the reason why it must not. */
+  /** By directory; undefined: it may be loaded. */
   const refusals = new Map<string, string | undefined>();
   return {
     async get(wanted, signal) {
@@ -45,7 +45,7 @@ export async function openExtensions(options: CacheOptions): Promise<Extensions>
   };
 }
 
-/** Of at most 1 MiB: the upload was refused otherwise. */
+/** Of at most 1 MiB: larger ones are refused at upload. */
 async function refusalOf(dir: string): Promise<string | undefined> {
   try {
     checkManifest(await readFile(join(dir, 'manifest.json'), 'utf8'));
@@ -56,7 +56,7 @@ async function refusalOf(dir: string): Promise<string | undefined> {
   }
 }
 
-/** Of at most 1 MiB: larger ones are refused at upload. */
+/** Readable by Chrome, which has another uid when the runner is root. */
 async function unpack(zip: string, dir: string): Promise<void> {
   const directory = async (path: string): Promise<void> => {
     await mkdir(path, { recursive: true });
