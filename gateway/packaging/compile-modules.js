@@ -2,6 +2,8 @@
  * The last step of an installation: fills the compile cache (gateway/modules.js), so that the first
  * start is as fast as later ones. Prints the version, because using the command table compiles it.
  */
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import '../web/docs/copy.js';
 import { keepModules } from '../modules.js';
 
@@ -14,10 +16,11 @@ const ROLES = [
 const THREADS = [
   'core/store/sqlite/thread.ts',
   'core/validation/validator-thread.ts',
-  'core/contexts/key-thread.ts',
   'gateway/webhooks/sender-thread.ts',
   'runner/leases/lease-thread.ts',
 ];
+
+const require = createRequire(import.meta.url);
 
 // a Node that is too old is replaced by gateway/tabern.js
 if (process.features.typescript) await compile();
@@ -28,6 +31,14 @@ async function compile() {
   for (const path of ROLES) await load(path);
   // compiled before it refuses to run outside a thread
   for (const path of THREADS) await load(path).catch(() => undefined);
+  const piscina = fileURLToPath(new URL('worker.js', import.meta.resolve('piscina')));
+  for (const path of [piscina, '../../core/contexts/key-thread.ts']) {
+    try {
+      require(path); // piscina loads its modules so, and finds them compiled although this throws
+    } catch {
+      // it refuses to run outside a thread
+    }
+  }
   process.argv.splice(2, Number.POSITIVE_INFINITY, 'version');
   await load('gateway/tabern.js');
 }
