@@ -1,7 +1,7 @@
 /**
- * Downloads: files that the pages of a session downloaded, one blob each. A runner adds a download
- * when it is complete; it is removed by its project, or by retention
- * (core/maintenance/retention.ts). proto/spec/sessions.md 9.
+ * The service of downloads: files that the pages of a session downloaded, one stored file (blob)
+ * each. A runner adds a download when it is complete. The project or retention
+ * (core/maintenance/retention.ts) removes it. proto/spec/sessions.md 9.
  */
 import mime from 'mime-types';
 import type {

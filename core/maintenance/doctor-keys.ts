@@ -1,6 +1,6 @@
 /**
- * What `tabern doctor` finds in keys/: each file's length, form and mode. Whether the master key
- * opens the database is a check of its own (doctor.ts).
+ * The part of core's doctor that checks the files in keys/: length, format and permissions.
+ * doctor.ts checks whether the master key opens the database.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

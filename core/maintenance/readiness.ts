@@ -1,7 +1,7 @@
 /**
- * Whether this installation can do its work now: what GET /readyz shows. Runners say with each
- * renewal how they are; one that has not been heard for a lease's time counts as gone. Kept in
- * memory: a core that has just started hears of its runners within a third of that.
+ * The readiness of the installation, for GET /readyz. Runners report their state with each renewal
+ * of their leases; a runner without a renewal for the lease's duration is absent. The state is kept
+ * in memory: after a start of core each runner reports within a third of that duration.
  */
 
 import { LRUCache } from 'lru-cache';

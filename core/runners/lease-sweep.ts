@@ -1,7 +1,7 @@
 /**
- * The sweep: ends work whose lease, timeout or wait has expired, every `sweepMs`. A core that was
- * suspended (stopped, swapped out, its machine asleep) has received no renewals: as after a start,
- * every lease then gets a full term.
+ * The lease sweep: every `sweepMs` it ends work whose lease, timeout or time in the queue has
+ * expired. A core that was suspended (stopped, swapped out, its machine asleep) has received no
+ * renewals: as after a start of core, every lease then gets a full term.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { periodically } from '../common/periodically.ts';

@@ -1,6 +1,6 @@
 /**
- * Deliveries as their project reads them: lists per webhook, and one delivery with its attempts.
- * proto/spec/webhooks.md 12; the public id of a delivery is the id of its event.
+ * The calls that read deliveries: the list of a webhook, and one delivery with its attempts.
+ * proto/spec/webhooks.md 12. The public id of a delivery is the id of its event.
  */
 
 import type {

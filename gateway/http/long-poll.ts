@@ -1,6 +1,7 @@
 /**
- * Long polls: the `wait` field of a request extends its deadline by that many seconds. When the
- * gateway closes, waiting requests are repeated without `wait` and answered with the current state.
+ * Long polls of HTTP requests: the `wait` field of a request extends its deadline by that many
+ * seconds. When the gateway closes, it sends each waiting request to core again without `wait`, and
+ * answers with the current state.
  */
 import { INVOCATION_WAIT_MAX_S } from '../../proto/common/limits.ts';
 import { Fault } from '../../proto/rpc/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * Calls whose answers contain tenants' JSON as text, in the fields marked `json_text_of`: the
- * gateway passes the text on without parsing it.
+ * The list of calls whose responses contain tenants' JSON as text, in fields with the proto option
+ * `json_text_of`. The gateway sends that text without parsing it.
  */
 
 const METADATA_KEY = 'x-tabern-json';

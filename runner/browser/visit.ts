@@ -1,4 +1,4 @@
-/** Opens one page in a session's first tab, as a client of the session. For `tabern try`. */
+/** Opens one page in the first tab of a session's Chrome. For the command `tabern try`. */
 import CDP from 'chrome-remote-interface';
 
 /** Ours: for a page of a slow site. */

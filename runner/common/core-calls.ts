@@ -1,4 +1,4 @@
-/** Calls to core that fail while core restarts. */
+/** Retries the runner's calls to core that fail while core restarts. */
 import { retry } from '../../proto/common/retry.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 

@@ -1,4 +1,4 @@
-/** Cache of bundles on this machine: one read-only file each, named by its hash. */
+/** The runner's cache of functions' bundles: one read-only file each, named by its hash. */
 import { chmod, copyFile, link } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLE_MAX_BYTES } from '../../proto/common/limits.ts';

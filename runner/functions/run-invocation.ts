@@ -1,12 +1,12 @@
 /**
- * One leased invocation -> one outcome. Loads the bundle and opens a session while its lease is
- * acknowledged, then runs the handler. Then, in any case: closes the session (which saves its
- * context), sends the log, reports the outcome and ends Chrome.
+ * Runs one leased invocation and reports its outcome. Loads the bundle and opens a session while
+ * core acknowledges the lease, then runs the handler. In any case it then closes the session (which
+ * saves its context), sends the log, reports the outcome and ends Chrome.
  *
- * value, none, WORKLOAD_ERROR (the handler failed, its browser used too much memory, or a user
- * cancelled it), TIMED_OUT (its time limit), INTERNAL_ERROR (no browser, no bundle, the handler
- * failed because the browser was lost, the runner is ending). A lost lease is not reported: core
- * has given the invocation an outcome.
+ * The outcome is the handler's value, no value, or a failure: WORKLOAD_ERROR (the handler failed,
+ * its browser used too much memory, or a user cancelled it), TIMED_OUT (its time limit), or
+ * INTERNAL_ERROR (no browser, no bundle, the browser was lost, the runner is ending). A lost lease
+ * is not reported: core has already ended the invocation.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ended, step } from '../../proto/common/tracing.ts';

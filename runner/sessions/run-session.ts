@@ -1,11 +1,11 @@
 /**
- * One leased session -> one end. Starts its Chrome, registers it at the session server, reports
- * that it runs, and keeps it until lifetime.ts gives its end. Then, in any case: closes its
- * clients, its components and its Chrome, saves its context if a client has connected, and reports
- * the end.
+ * Runs one leased session and reports its end. Starts the session's Chrome, registers it at the
+ * session server and reports that it runs. When lifetime.ts ends the session: closes the clients,
+ * the components (components.ts) and Chrome, saves the context if a client has connected, and
+ * reports the reason.
  *
- * A session that has not started when the runner ends is not reported: another runner leases it. A
- * lost lease is not reported: core has given the session an end.
+ * Two cases are not reported. A session that has not started when the runner ends is leased by
+ * another runner. A session whose lease was lost has been ended by core.
  */
 import { ended } from '../../proto/common/tracing.ts';
 import type { SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';

@@ -1,4 +1,7 @@
-/** A backup of a data directory on which no core runs; none starts while it is taken. */
+/**
+ * Backs up a data directory on which no core runs. The directory is locked meanwhile, so that no
+ * core starts.
+ */
 import { ConfigError } from '../../../proto/common/env.ts';
 import { hasDatabase } from '../../store/database-file.ts';
 import { openOffline } from '../../store/offline.ts';

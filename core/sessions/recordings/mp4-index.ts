@@ -1,6 +1,7 @@
 /**
- * The index of a fragmented MP4 (ISO/IEC 14496-12, 8.16.3: sidx), between the init segment and the
- * media segments: it tells a player the duration, and the position of each moment. Pure.
+ * Writes the index of a recording's fragmented MP4 (ISO/IEC 14496-12, 8.16.3: sidx), between the
+ * init segment and the media segments. Players read the duration and the seek positions from it.
+ * Pure.
  */
 
 const HEAD_BYTES = 32;

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys: a key and the invocation that it made are written in one operation, so that a
- * crash leaves both or neither. An expired key counts as new before it is purged.
+ * Rules of idempotency keys, above the SQL: a key and the invocation that it made are written in
+ * one transaction, so that a crash leaves both or neither. An expired key is treated as a new key.
  */
 import { must } from '../../../proto/common/must.ts';
 import type { IdempotencyKey, InvocationRow } from '../types/invocations.ts';

@@ -1,7 +1,7 @@
 /**
  * Contexts and their key pairs in SQLite. A context is active -> deleted; a deleted one stays as a
- * tombstone without name key and private key. Taking a pair and making the context are one
- * operation: a pair belongs to one context at most.
+ * tombstone without its name and its private key. A key pair is taken from the pool and the context
+ * is created in one operation: a pair belongs to one context at most.
  */
 import { must } from '../../../proto/common/must.ts';
 import type { WorkItemStatements } from '../operations/work-items.ts';

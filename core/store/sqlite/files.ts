@@ -1,6 +1,7 @@
 /**
- * Downloads in SQLite: a row with its blob's, gone together. The file goes after the commit, so a
- * crash leaves a file that no row names, which the sweep removes.
+ * Stored files (blobs) in SQLite, and their owners: downloads and extensions. The rows are deleted
+ * together, and the file on disk after the commit. A crash in between leaves a file without a row,
+ * which core/files/orphan-sweep.ts removes.
  */
 
 import { must } from '../../../proto/common/must.ts';

@@ -1,4 +1,4 @@
-/** Brings flags and the settings file into the variables, checks them, and shows them. */
+/** Merges flags and the settings file into the environment, checks the settings, shows them. */
 import type { Env } from '../../../proto/common/env.ts';
 import { readSetting, readSettings } from '../../../proto/common/settings/read.ts';
 import { type Origin, setVariable, sourceOf } from '../../../proto/common/settings/sources.ts';

@@ -1,4 +1,4 @@
-/** Reads settings from variables, as the table types them: the only reader of TABERN_*. */
+/** Reads and validates the settings of table.ts from TABERN_* variables; no other file does. */
 import { type Env, text } from '../env.ts';
 import { must } from '../must.ts';
 import { settingError } from './sources.ts';

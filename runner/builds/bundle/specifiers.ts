@@ -1,6 +1,6 @@
 /**
- * What a specifier means to a build before any lookup: Deno's prefixes and import map, Node's own
- * modules, what cannot be.
+ * Classifies import specifiers before the bundler resolves them: Deno's prefixes and import map,
+ * Node's built-in modules, and specifiers that are never allowed.
  */
 import { builtinModules } from 'node:module';
 import type { PluginBuild } from 'esbuild';

@@ -1,6 +1,6 @@
 /**
- * What a build has to install, from the files of its project; they are made ready for that on the
- * way. Used in the build's jail.
+ * Reads from a project's files which dependencies its build must install, and prepares these files
+ * (package.json, lock files) for the installer. Runs in the build's jail.
  */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * The backend without a sandbox, only by the operator's choice. Paths and network are the machine's
- * own; it still gives a private /tmp, the limits, and that the whole process group ends together
- * and with the runner.
+ * The backend without a sandbox, used only by the operator's choice. Paths and network are the
+ * machine's own. The backend still gives a private /tmp and applies the limits, and it ends the
+ * whole process group together and with the runner.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,8 +1,8 @@
 /**
- * Finds a subtree of the cgroup tree (v2) that the service may divide: one that systemd delegated
- * to a unit, or what a container sees as its root. Read-only (cgroups.ts makes changes).
+ * Finds a subtree of the cgroup tree (v2) in which the service may create groups: one that systemd
+ * delegated to a unit, or the root that a container sees. Read-only (cgroups.ts makes changes).
  *
- * Being writable is not sufficient: root may write anywhere, and so may a user in the scope of a
+ * Write permission is not sufficient: root has it everywhere, and a user has it in the scope of a
  * terminal.
  */
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * Matches the patterns of sessions' proxies in one thread for all sessions. Each session has one
- * pending match at a time, so sessions alternate; a match that uses too much CPU time ends the
- * thread and fails, and the next one starts a new thread.
+ * Matches hosts against the `domainPattern`s of sessions' proxies, in one thread for all sessions.
+ * Each session has one pending match at a time, so sessions alternate. A match that uses too much
+ * CPU time is ended with its thread and rejects; the next match starts a new thread.
  */
 import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';

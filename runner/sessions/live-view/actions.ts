@@ -1,7 +1,7 @@
 /**
- * Applies a viewer's actions to the tab it sees, on that tab's screencast session, or to the
- * browser. Nothing is awaited: a page that hangs does not respond, and gets at most a few dozen
- * commands meanwhile.
+ * Applies a viewer's actions to the tab that the viewer sees, on that tab's screencast session, or
+ * to the browser. No action is awaited, as a hanging page does not respond; the number of commands
+ * without a response is limited.
  */
 
 import { isOpenUrl } from '../../browser/cdp/command-policy.ts';

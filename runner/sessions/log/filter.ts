@@ -1,6 +1,6 @@
 /**
- * Selects which messages the protocol log keeps, and how much of a long one. Reads only their first
- * bytes. Pure.
+ * Selects which messages the protocol log keeps, and how much of a long message. Reads only the
+ * first bytes of a message. Pure.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
 import { isSecret } from './redaction.ts';
