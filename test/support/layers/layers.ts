@@ -48,7 +48,12 @@ const OWNERS: Record<string, readonly string[]> = {
   'better-sqlite3': ['core/store/sqlite/'],
   koa: ['gateway/'],
   '@koa/router': ['gateway/'],
-  piscina: ['runner/host/', 'core/contexts/key-generator.ts', 'runner/jail/egress/ad-filters.ts'],
+  piscina: [
+    'runner/host/',
+    'core/contexts/key-generator.ts',
+    'runner/jail/egress/ad-filters.ts',
+    'gateway/packaging/compile-modules.js',
+  ],
   'chrome-remote-interface': ['runner/browser/', 'runner/machine/'],
   esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
