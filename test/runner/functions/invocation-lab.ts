@@ -47,7 +47,7 @@ export async function run(scene: Scene) {
       acts.push('chrome killed');
       gone.resolve();
     },
-    why: () => scene.overMemory,
+    exitReason: () => scene.overMemory,
   } as unknown as Chrome;
   const never = new AbortController().signal;
   const runners = {

@@ -55,7 +55,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
     },
     exited: gone.promise.then(() => acts.push('chrome gone')),
     kill: () => gone.resolve(),
-    why: () => scene.overMemory,
+    exitReason: () => scene.overMemory,
   } as unknown as Chrome;
   const of = () => new AbortController();
   const signals = { lost: of(), released: of(), ending: of(), stopped: of() };
