@@ -76,7 +76,10 @@ export async function runBuild(work: BuildWork, lease: Lease, given: BuildDeps):
   const outcome = await build(running).catch((error: unknown) => failed(error, running, late));
   const isFailure = outcome.$case === 'failure';
   ended(isFailure ? outcome.value.code : 'COMPLETED', isFailure);
-  await lines.flush(lease.reportDeadline());
+  {
+    using deadline = lease.reportDeadline();
+    await lines.flush(deadline.signal);
+  }
   await lease.complete({ kind: 'BUILD', outcome });
 }
 

@@ -18,6 +18,14 @@ export function isTransient(error: unknown): boolean {
   return isRestart(error) || (error instanceof Fault && error.reason === 'DEADLINE');
 }
 
+/**
+ * Whether a call that core takes any number of times may succeed later: outcomes, and log batches
+ * by their numbers. Core's storage failed when the outcome is unknown, and core restarts.
+ */
+export function isRepeatable(error: unknown): boolean {
+  return isTransient(error) || (error instanceof Fault && error.reason === 'OUTCOME_UNKNOWN');
+}
+
 function isRestart(error: unknown): boolean {
   return error instanceof Fault && error.row.retry === 'yes';
 }

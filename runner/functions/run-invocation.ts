@@ -80,7 +80,10 @@ async function report(
   const { lost } = lease;
   const code = lost.aborted ? 'LEASE_LOST' : codeOf(outcome);
   ended(code, code !== COMPLETED);
-  await lines.flush(lease.reportDeadline());
+  {
+    using deadline = lease.reportDeadline();
+    await lines.flush(deadline.signal);
+  }
   const sessionStartMs = session?.startedAt ?? 0;
   await lease.complete({ kind: 'INVOCATION', outcome, sessionStartMs });
 }

@@ -11,7 +11,7 @@ import type {
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { abortAfter } from '../common/abort.ts';
-import { isTransient } from '../common/core-calls.ts';
+import { isRepeatable } from '../common/core-calls.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import type { HeldLease, LeaseState } from './leases.ts';
 
@@ -34,8 +34,11 @@ export type Outcome =
 export type Lease = LeaseState & {
   /** For calls on behalf of the work: the runner's token, and the trace of the work. */
   call: CallOptions;
-  /** Aborts when nothing more can be reported: the lease is lost, or the runner has no time. */
-  reportDeadline(): AbortSignal;
+  /**
+   * Its signal aborts when nothing more can be reported: the lease is lost, or the runner stopped
+   * 2 s ago. Each deadline that is taken after the stop has 2 s of its own.
+   */
+  reportDeadline(): Disposable & { signal: AbortSignal };
   /** Sends lines of the work's log, numbered from `first`. Rejects when core does not accept. */
   appendLogs(first: number, lines: AppendLogsRequest['lines'], signal: AbortSignal): Promise<void>;
   /** Reports the outcome, unless the lease is lost. Called once; never rejects. */
@@ -49,21 +52,24 @@ export type LeaseDeps = Pick<RunnerContext, 'call' | 'log' | 'stopped'> & {
 export function openLease(held: HeldLease, { clients, call, log, stopped }: LeaseDeps): Lease {
   const { id, acknowledged, lost, released } = held;
   const { runners } = clients;
-  const shutdown = once(() => (stopped.aborted ? AbortSignal.timeout(SHUTDOWN_GRACE_MS) : stopped));
-  const reportDeadline = once(() => AbortSignal.any([lost, shutdown()]));
+  const reportDeadline: Lease['reportDeadline'] = () => {
+    const shutdown = abortAfter(stopped, SHUTDOWN_GRACE_MS);
+    return { ...shutdown, signal: AbortSignal.any([lost, shutdown.signal]) };
+  };
 
   /** Whether core has answered. Never rejects. */
   const report = async (outcome: Outcome): Promise<boolean> => {
-    const deadline = reportDeadline();
-    if (deadline.aborted) return false;
+    if (lost.aborted) return false;
+    using shutdown = abortAfter(stopped, SHUTDOWN_GRACE_MS);
     using unanswered = abortAfter(lost, ANSWER_MS);
-    const signal = AbortSignal.any([shutdown(), unanswered.signal]);
+    const deadline = AbortSignal.any([lost, shutdown.signal]);
+    const signal = AbortSignal.any([shutdown.signal, unanswered.signal]);
     const attempt = () => send(runners, id, { outcome, options: { ...call, signal } });
     const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS };
     try {
       const answer = await retry(attempt, {
         ...pauses,
-        isRetryable: isTransient,
+        isRetryable: isRepeatable,
         signal: deadline,
       });
       if (!answer.accepted) log.warn({ leaseId: id }, 'the outcome was late: the lease was lost');
@@ -105,12 +111,4 @@ function send(
     case 'BUILD':
       return runners.completeBuild({ leaseId, outcome: outcome.outcome }, options);
   }
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

@@ -9,7 +9,7 @@ import { retry } from '../../proto/common/retry.ts';
 import type { AppendLogsRequest_Line } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import { onAbort } from '../common/abort.ts';
-import { isTransient } from '../common/core-calls.ts';
+import { isRepeatable } from '../common/core-calls.ts';
 import type { Lease } from './lease.ts';
 
 /** Ours: between two attempts while core cannot be reached. */
@@ -52,7 +52,7 @@ export function openLogShipper(
       const { count, send } = await source.next();
       left -= count;
       const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS };
-      await retry(() => send(signal), { ...pauses, signal, isRetryable: isTransient });
+      await retry(() => send(signal), { ...pauses, signal, isRetryable: isRepeatable });
     }
   };
   const stop = (error: unknown): void => {

@@ -56,6 +56,38 @@ test('each kind of work reports its outcome, again after core was away', async (
   }
 });
 
+test('an outcome that core may not have stored is reported again', async () => {
+  for (const outcome of OUTCOMES) {
+    let calls = 0;
+    const { lease, requests } = open(async () => {
+      calls += 1;
+      if (calls === 1) throw new Fault('OUTCOME_UNKNOWN', 'the commit failed');
+      return { accepted: true };
+    });
+    await lease.complete(outcome);
+    assert.is(requests.length, 2);
+  }
+});
+
+test('a runner that stops during the log and the report has 2 s for each', async () => {
+  const stopped = new AbortController();
+  let calls = 0;
+  const { lease, requests } = open(
+    async (request, options) => {
+      calls += 1;
+      stopped.abort();
+      return calls === 1 ? away(request, options) : { accepted: true };
+    },
+    { stopped: stopped.signal },
+  );
+  {
+    using deadline = lease.reportDeadline(); // of the log
+    assert.not(deadline.signal.aborted);
+  }
+  await lease.complete({ kind: 'BUILD', outcome: undefined });
+  assert.is(requests.length, 2);
+});
+
 test('the loss of the lease ends the report', async () => {
   for (const outcome of OUTCOMES) {
     const lost = new AbortController();

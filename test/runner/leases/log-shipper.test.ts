@@ -39,6 +39,19 @@ test('lines are numbered, and a batch is sent again after core was away', async 
   ]);
 });
 
+test('a batch that core may not have stored is sent again with its numbers', async () => {
+  const got: number[] = [];
+  const lines = logTo(async ({ first }) => {
+    got.push(first);
+    if (got.length === 1) throw new Fault('OUTCOME_UNKNOWN', 'the commit failed');
+  });
+  lines.add([line]);
+  await lines.flush(never);
+  lines.add([line]);
+  await lines.flush(never);
+  assert.equal(got, [0, 0, 1]);
+});
+
 test('a core that refuses is not asked again', async () => {
   let calls = 0;
   const lines = logTo(async () => {
