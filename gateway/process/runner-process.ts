@@ -50,8 +50,11 @@ const PASSED = new Set([
 /** Secrets of other roles, and the settings file, which may hold them: it has been read. */
 const SECRETS = SETTINGS.filter(({ isSecret, roles }) => isSecret && !roles.includes('runner'));
 const KEPT = [
-  ...SECRETS.flatMap(({ name }) => [`TABERN_${name}`, `TABERN_${name}_FILE`]),
-  ...['TABERN_TLS_KEY_FILE', 'TABERN_CONFIG'],
+  ...['CONFIG', ...SECRETS.map(({ name }) => name)].flatMap((name) => [
+    `TABERN_${name}`,
+    `TABERN_${name}_FILE`,
+  ]),
+  'TABERN_TLS_KEY_FILE',
 ];
 /** Exit codes that a restart cannot fix. */
 const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];

@@ -9,8 +9,9 @@ const ALWAYS = [
 
 /** Accepts paths relative to the project, with '/' as separator. */
 export function ignored(gitignore: string): (path: string, isFolder: boolean) => boolean {
-  const always = ignore().add(ALWAYS);
-  const own = ignore().add(gitignore);
+  const options = { ignorecase: false }; // as git on Linux
+  const always = ignore(options).add(ALWAYS);
+  const own = ignore(options).add(gitignore);
   return (path, isFolder) => {
     const name = isFolder ? `${path}/` : path;
     return always.ignores(name) || own.ignores(name);

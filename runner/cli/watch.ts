@@ -25,6 +25,7 @@ export async function watchSources(root: string, watching: Watching): Promise<Wa
   const watcher = watch(root, {
     ignored: (path) => path !== root && (path === except || SKIPPED.test(basename(path))),
     ignoreInitial: true,
+    followSymlinks: false, // a link may lead to a tree of any size
   });
   let timer: NodeJS.Timeout | undefined;
   watcher.on('all', () => {

@@ -14,7 +14,7 @@ import type { Backend, Jail, JailSpec } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
 import { chownTree, killGroup, start } from '../spawn.ts';
 import { callersUid, leaseUid } from '../uids.ts';
-import { probeJail } from './probe.ts';
+import { PROBE_TIMEOUT_MS, probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 
 /**
@@ -64,6 +64,7 @@ export const bwrapBackend: Backend = {
         program: process.execPath,
         path: '/bin/node',
         argv: () => ['/bin/node', '--version'],
+        timeoutMs: PROBE_TIMEOUT_MS,
       });
       if (failure === undefined) {
         log.info({ way: staging, ownUid: isRoot }, 'sandbox is bwrap');
@@ -201,6 +202,7 @@ export async function canNest(jail: Jail, log: Log): Promise<boolean> {
   if (jail.level === 'landlock') return false; // this backend is for machines without namespaces
   if (unshare === undefined) return true; // Chrome itself reports it
   const nested = ['--user', '--map-root-user', '--pid', '--net', '--fork'];
+  // without a limit: a machine that is slow at its start would lose Chrome's sandbox
   const refusal = await probeJail(jail, {
     program: unshare,
     path: '/bin/unshare',

@@ -74,6 +74,7 @@ export const landlockBackend: Backend = {
       program: process.execPath,
       path: '/bin/node',
       argv: (at) => [at('/bin/node'), '-e', PROBE],
+      timeoutMs: PROBE_TIMEOUT_MS,
     });
     if (why !== undefined) return { why };
     const facts = { abi, ownUid: process.getuid?.() === 0 };

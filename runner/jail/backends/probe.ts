@@ -12,11 +12,13 @@ type Probe = {
   path: string;
   argv: JailSpec['argv'];
   nestedNamespaces?: boolean;
+  /** Absent: the program is awaited, however long it takes. */
+  timeoutMs?: number;
 };
 
 /** Undefined when the program exits with 0, else the reason: its stderr or its exit. */
 export async function probeJail(jail: Jail, probe: Probe): Promise<string | undefined> {
-  const { program, path, argv, nestedNamespaces = false } = probe;
+  const { program, path, argv, nestedNamespaces = false, timeoutMs } = probe;
   const jailed = jail.launch({
     argv,
     mounts: await programMounts(program, path),
@@ -30,7 +32,7 @@ export async function probeJail(jail: Jail, probe: Probe): Promise<string | unde
   jailed.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(0, STDERR_MAX_CHARS);
   });
-  const timer = setTimeout(jailed.kill, PROBE_TIMEOUT_MS);
+  const timer = timeoutMs === undefined ? undefined : setTimeout(jailed.kill, timeoutMs);
   const { code, signal } = await jailed.exited;
   clearTimeout(timer);
   if (code === 0) return undefined;

@@ -93,6 +93,8 @@ test('a runner sees its part of the environment and no key of the operator', () 
     TABERN_CHROME: '/chrome',
     TABERN_API_KEY: 'a key',
     TABERN_API_KEY_FILE: '/key',
+    TABERN_CONFIG: '/settings.json',
+    TABERN_CONFIG_FILE: '/path of the settings',
     TABERN_GATEWAY_TOKEN: 'a token',
     AWS_SECRET_ACCESS_KEY: 'a secret',
     NODE_OPTIONS: '--inspect',

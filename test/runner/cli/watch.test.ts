@@ -1,5 +1,5 @@
 /** Changes of sources, as an editor and a checkout make them. */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
@@ -76,6 +76,8 @@ watching('changes of dependencies, hidden files and build outputs are not report
   const skipped = ['node_modules/a/index.js', '.git/HEAD', 'dist/index.js', '.env'];
   const files = [...skipped, 'lib/deep/a.ts'];
   await using project = directory(Object.fromEntries(files.map((name) => [name, '1'])));
+  await using outside = directory({ a: '1' });
+  symlinkSync(outside.path, join(project.path, 'link'));
   let reported = 0;
   await using _watch = await watchSources(project.path, {
     onChange: () => {
@@ -84,6 +86,7 @@ watching('changes of dependencies, hidden files and build outputs are not report
     onLost: assert.unreachable,
   });
   for (const name of skipped) writeFileSync(join(project.path, name), '2');
+  writeFileSync(join(outside.path, 'a'), '2'); // behind a link
   mkdirSync(join(project.path, 'build/new'), { recursive: true });
   await sleep(500); // longer than the pause after the last change
   assert.is(reported, 0);
