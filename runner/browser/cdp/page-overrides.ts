@@ -2,7 +2,8 @@
  * The emulated medium and the platform that a client sets on a page, repeated on the runner's own
  * sessions of that page. When a page moves to another process, Chrome 156 restores the settings of
  * each session in the order in which the sessions attached, and a session without a medium or a
- * platform removes that of an earlier session. Chrome keeps all other overrides.
+ * platform removes that of an earlier session. A session that ends removes them at once. Chrome
+ * keeps all other overrides.
  */
 import type { Pipe } from './pipe.ts';
 
@@ -27,15 +28,19 @@ const OVERRIDES: Readonly<Record<string, Repeated>> = {
 type Command = { method: string; params?: Record<string, unknown> | undefined };
 /** Of one page, on a session of the runner. */
 type OwnSession = { call(method: string, params: object): Promise<unknown> };
-type Override = { method: string; params: object; setBy: object };
+/** The values by the clients' sessions that set them, the newest last. */
+type Override = { repeated: Repeated; values: Map<object, string> };
 type Page = { sessions: Set<OwnSession>; overrides: Map<string, Override> };
 
 export type PageOverrides = {
-  /** Repeats the page's overrides on this session, until the returned function is called. */
+  /**
+   * Repeats the page's overrides on this session. The returned function is called when the session
+   * has ended in Chrome, which removes the overrides: the other sessions set them again.
+   */
   join(targetId: string, session: OwnSession): () => void;
   /** Reads a command of a client's session; `setBy` identifies that session. */
   observe(command: Command, targetId: string, setBy: object): void;
-  /** Removes what that session of a client has set: Chrome removes its part itself. */
+  /** Forgets what that session of a client has set; the newest value of another one is left. */
   remove(targetId: string, setBy: object): void;
 };
 
@@ -63,47 +68,57 @@ function openOverrides(): PageOverrides {
   const forget = (targetId: string, { sessions, overrides }: Page): void => {
     if (sessions.size === 0 && overrides.size === 0) pages.delete(targetId);
   };
-  const send = ({ sessions }: Page, { method, params }: Override): void => {
-    // rejects when the page is gone
-    for (const session of sessions) session.call(method, params).catch(() => undefined);
-  };
-  const set = (page: Page, name: string, override: Override): void => {
-    const value = readValue(override.params, name);
-    if (value === '' && !page.overrides.delete(name)) return;
-    if (value !== '') page.overrides.set(name, override);
-    send(page, override);
-  };
   return {
     join(targetId, session) {
       const page = pageOf(targetId);
       page.sessions.add(session);
-      for (const override of page.overrides.values()) {
-        send({ ...page, sessions: new Set([session]) }, override);
-      }
+      for (const override of page.overrides.values()) repeat([session], override);
       return () => {
         page.sessions.delete(session);
+        for (const override of page.overrides.values()) repeat(page.sessions, override);
         forget(targetId, page);
       };
     },
     observe({ method, params }, targetId, setBy) {
-      const override = Object.hasOwn(OVERRIDES, method) ? OVERRIDES[method] : undefined;
-      if (override === undefined) return;
-      const { name } = override;
+      const repeated = Object.hasOwn(OVERRIDES, method) ? OVERRIDES[method] : undefined;
+      if (repeated === undefined) return;
+      const { name } = repeated;
       const page = pageOf(targetId);
+      const override = page.overrides.get(name) ?? { repeated, values: new Map() };
+      const wasSet = override.values.size > 0;
       const value = readValue(params, name);
-      set(page, name, { ...override, params: { ...override.params, [name]: value }, setBy });
+      // without a value Chrome removes the override, whichever session has set it
+      if (value === '') override.values.clear();
+      override.values.delete(setBy);
+      if (value !== '') override.values.set(setBy, value);
+      if (wasSet || value !== '') repeat(page.sessions, override);
+      keep(page, override);
       forget(targetId, page);
     },
     remove(targetId, setBy) {
       const page = pages.get(targetId);
       if (page === undefined) return;
-      for (const [name, override] of page.overrides) {
-        if (override.setBy !== setBy) continue;
-        set(page, name, { ...override, params: { ...override.params, [name]: '' } });
+      for (const override of page.overrides.values()) {
+        if (!override.values.delete(setBy)) continue;
+        repeat(page.sessions, override);
+        keep(page, override);
       }
       forget(targetId, page);
     },
   };
+}
+
+function keep({ overrides }: Page, override: Override): void {
+  if (override.values.size > 0) overrides.set(override.repeated.name, override);
+  else overrides.delete(override.repeated.name);
+}
+
+/** Sets the newest value, or none. */
+function repeat(sessions: Iterable<OwnSession>, { repeated, values }: Override): void {
+  const { name, method, params } = repeated;
+  const value = [...values.values()].at(-1) ?? '';
+  // rejects when the page is gone
+  for (const one of sessions) one.call(method, { ...params, [name]: value }).catch(() => undefined);
 }
 
 function readValue(params: object | undefined, name: string): string {

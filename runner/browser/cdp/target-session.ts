@@ -53,10 +53,10 @@ export async function attach(pipe: Pipe, targetId: string): Promise<Attached> {
   return {
     ...session,
     async [Symbol.asyncDispose]() {
-      leave();
       end();
       // Rejects when the target or Chrome is gone, and the session with it.
       await pipe.call('Target.detachFromTarget', { sessionId }).catch(() => undefined);
+      leave();
     },
   };
 }

@@ -4,11 +4,13 @@ import * as assert from 'uvu/assert';
 import { openPages } from '../../../../runner/browser/cdp/pages.ts';
 import { attach } from '../../../../runner/browser/cdp/target-session.ts';
 import { openRaw, type Raw } from '../../../runner/sessions/relay/raw.ts';
+import { until as polled } from '../../../support/poll.ts';
 import { type Lab, openLab, until } from '../lab.ts';
 
 const test = suite('runner/browser/cdp/page-overrides');
 const ENGINES = [{}, { program: '/usr/bin/chromium' }];
 const PRINT = { media: 'print' };
+const NOW = `[matchMedia('print').matches, navigator.platform].join()`;
 const AGENT = { userAgent: 'mine', platform: 'Amiga' };
 
 /** A new page of a client, which has attached to the page before the runner does. */
@@ -38,10 +40,8 @@ async function evaluate(client: Raw, session: string, expression: string): Promi
 /** What a page sees after a navigation. */
 async function seenAt(url: string, client: Raw, session: string): Promise<unknown> {
   await client.call('Page.navigate', { url }, session);
-  const ready = async () =>
-    (await evaluate(client, session, '[location.href, document.readyState].join()')) ===
-    `${url},complete`;
-  for (let isReady = await ready(); !isReady; isReady = await ready());
+  const expression = '[location.href, document.readyState].join()';
+  await polled(async () => (await evaluate(client, session, expression)) === `${url},complete`);
   const look = `[matchMedia('print').matches, navigator.platform, navigator.userAgent]`;
   return evaluate(client, session, look);
 }
@@ -87,6 +87,38 @@ for (const launch of ENGINES) {
     assert.equal(seen.slice(0, 2), [false, 'Linux x86_64']);
     next.socket.close();
     await next.closed;
+  });
+
+  test(`${engine}: an override outlives a session of the runner that ends`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
+    const client = await openRaw(lab.connectUrl);
+    const { targetId, session } = await newPage(lab, client);
+    await client.call('Emulation.setEmulatedMedia', PRINT, session);
+    await client.call('Emulation.setUserAgentOverride', AGENT, session);
+    {
+      await using _viewer = await attach(lab.chrome.pipe, targetId);
+    }
+    const isThere = async () => (await evaluate(client, session, NOW)) === 'true,Amiga';
+    await polled(isThere);
+    client.socket.close();
+    await client.closed;
+  });
+
+  test(`${engine}: a client that leaves gives way to the override of the other`, async () => {
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
+    const client = await openRaw(lab.connectUrl);
+    const { targetId, session } = await newPage(lab, client);
+    await client.call('Emulation.setEmulatedMedia', PRINT, session);
+    const other = await openRaw(lab.connectUrl);
+    const { sessionId } = await other.call('Target.attachToTarget', { targetId, flatten: true });
+    await other.call('Emulation.setEmulatedMedia', { media: 'screen' }, String(sessionId));
+    other.socket.close();
+    await other.closed;
+    await until(() => lab.relay.clients === 1, 'the other client has left');
+    const [isPrint] = (await seenAt(`${lab.siteUrl}/`, client, session)) as unknown[];
+    assert.is(isPrint, true);
+    client.socket.close();
+    await client.closed;
   });
 
   test(`${engine}: the session of one client that ends keeps the override of another`, async () => {
