@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
-import { is, match } from 'uvu/assert';
+import * as assert from 'uvu/assert';
 import { shell } from '../../support/clients/journey.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
@@ -17,7 +17,9 @@ const PACKAGES = ['playwright-core', 'puppeteer-core'];
 /** The example that imports this package. */
 function example(name: string): string {
   const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  const section = text.slice(text.indexOf('## A browser of your own'));
+  const start = text.indexOf('## Sessions');
+  assert.not.equal(start, -1);
+  const section = text.slice(start);
   const blocks = [...section.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = '']) => code);
   return blocks.find((code) => code.includes(`from '${name}'`)) ?? '';
 }
@@ -39,8 +41,8 @@ for (const name of PACKAGES) {
       cwd: dir.path,
       env: { TABERN_API_KEY: stack.apiKey },
     });
-    is(ran.code, 0, ran.stderr);
-    match(ran.stdout, name === 'playwright-core' ? /Rooms/ : /\/rooms/);
+    assert.is(ran.code, 0, ran.stderr);
+    assert.match(ran.stdout, name === 'playwright-core' ? /Rooms/ : /\/rooms/);
     const isOver = async () => {
       const [one] = await stack.call<{ status: string }[]>('/v1/sessions');
       return one?.status === 'COMPLETED';
