@@ -1,7 +1,6 @@
 /** Changes of sources, as an editor and a checkout make them. */
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchSources } from '../../../runner/cli/watch.ts';
@@ -85,10 +84,17 @@ watching('changes of dependencies, hidden files and build outputs are not report
     },
     onLost: assert.unreachable,
   });
-  for (const name of skipped) writeFileSync(join(project.path, name), '2');
+  let controls = 0;
+  await using _control = await watchSources(join(project.path, 'node_modules/a'), {
+    onChange: () => {
+      controls += 1;
+    },
+    onLost: assert.unreachable,
+  });
   writeFileSync(join(outside.path, 'a'), '2'); // behind a link
   mkdirSync(join(project.path, 'build/new'), { recursive: true });
-  await sleep(500); // longer than the pause after the last change
+  for (const name of skipped.toReversed()) writeFileSync(join(project.path, name), '2');
+  await until(() => controls === 1); // a change as early as these, and as long on its way
   assert.is(reported, 0);
   writeFileSync(join(project.path, 'lib/deep/a.ts'), '2');
   await until(() => reported === 1);
